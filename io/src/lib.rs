@@ -1,0 +1,1 @@
+//! Case files, mesh files and result files of fem-solve.

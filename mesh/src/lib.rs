@@ -1,0 +1,23 @@
+//! Ranks, index maps, meshes and their partition.
+//!
+//! What goes in: a mesh, whole on one rank or in slices. What comes out: a [`LocalMesh`] on every rank, with the
+//! numbering ([`IndexMap`]) and the exchange plan ([`Halo`]) that distributed sparse linear algebra needs.
+//!
+//! Rule of the whole program: a function that takes `&Comm` is collective and must be called by every rank; a
+//! function without it never communicates; no struct stores a [`Comm`].
+//!
+//! Invariant: this crate imports none of ours and knows no files, materials or equations.
+
+pub mod cell_type;
+pub mod comm;
+pub mod error;
+pub mod index_map;
+pub mod local_mesh;
+pub mod mesh;
+
+pub use cell_type::CellType;
+pub use comm::Comm;
+pub use error::{Error, ErrorKind, Result};
+pub use index_map::IndexMap;
+pub use local_mesh::LocalMesh;
+pub use mesh::{CellFace, Cells, Mesh};

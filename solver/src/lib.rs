@@ -1,0 +1,3 @@
+//! Distributed finite-element solver: assembly, linear algebra, analyses.
+
+pub mod model;
