@@ -11,6 +11,7 @@
 pub mod cell_type;
 pub mod comm;
 pub mod error;
+pub mod facets;
 pub mod index_map;
 pub mod local_mesh;
 pub mod mesh;
@@ -18,6 +19,7 @@ pub mod mesh;
 pub use cell_type::CellType;
 pub use comm::Comm;
 pub use error::{Error, ErrorKind, Result};
+pub use facets::{FacetMatches, match_facets};
 pub use index_map::IndexMap;
 pub use local_mesh::LocalMesh;
 pub use mesh::{CellFace, Cells, Mesh};
