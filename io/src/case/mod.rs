@@ -6,8 +6,13 @@
 //!
 //! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
 
+mod build;
 mod items;
+pub(crate) mod keys;
 mod options;
+mod overrides;
+pub(crate) mod reader;
+mod tree;
 
 pub use items::{
     Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
@@ -18,8 +23,10 @@ pub use options::{
     ParallelOptions, Partitioner, Preconditioner, SolverOptions,
 };
 
-use fem_mesh::Error;
-use std::path::PathBuf;
+pub use overrides::load_text;
+
+use fem_mesh::{Error, Result};
+use std::path::{Path, PathBuf};
 
 /// Where an item of the case was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,8 +81,28 @@ impl Case {
     }
 }
 
+/// Makes the case out of `text`, as [`load_text`] returns it. `path` is where the text came from: messages name it, and
+/// a relative mesh file is looked for beside it.
+///
+/// # Errors
+/// TOML syntax, unknown key, wrong type, missing key, value out of range, or entries that contradict one another.
+pub fn parse(path: &Path, text: &str) -> Result<Case> {
+    let mut parts = text.split(overrides::SEPARATOR);
+    let text = parts.next().unwrap_or_default();
+    let given: Vec<String> = parts.map(str::to_owned).collect();
+    let source = tree::Source {
+        path,
+        overrides: &given,
+    };
+    let mut table = tree::parse(&source, text)?;
+    for k in 1..=given.len() {
+        overrides::apply(&source, k, &mut table)?;
+    }
+    build::case(source, &table)
+}
+
 /// Puts `place` on an error.
-fn located(error: Error, path: &std::path::Path, overrides: &[String], place: Place) -> Error {
+fn located(error: Error, path: &Path, overrides: &[String], place: Place) -> Error {
     match place.source.checked_sub(1).and_then(|k| overrides.get(k)) {
         Some(text) => error.in_file(format!("--set {text}")),
         None if place.line == 0 => error.in_file(path),

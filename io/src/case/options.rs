@@ -54,6 +54,9 @@ pub enum AnalysisKind {
 }
 
 impl AnalysisKind {
+    /// Every kind with its name in case files.
+    pub const NAMES: [(&'static str, AnalysisKind); 1] = [("static", AnalysisKind::Static)];
+
     /// The name in case files and summaries.
     pub const fn name(self) -> &'static str {
         match self {
