@@ -1,0 +1,12 @@
+//! Sparse matrices and vectors of the solver, on one rank and over ranks.
+//!
+//! A distributed vector is a plain slice of this rank's owned entries; ghosts live in the halo buffer of whoever
+//! needs them.
+//!
+//! Invariant: numbers only; knows no cell, element, material or case.
+
+pub mod block_csr;
+pub mod scalar;
+
+pub use block_csr::BlockCsr;
+pub use scalar::Scalar;
