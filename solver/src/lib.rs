@@ -1,3 +1,6 @@
 //! Distributed finite-element solver: assembly, linear algebra, analyses.
 
+pub mod krylov;
+pub mod linalg;
 pub mod model;
+pub mod precond;
