@@ -1,1 +1,5 @@
 //! Case files, mesh files and result files of fem-solve.
+
+pub mod atomic;
+pub mod results;
+pub mod summary;
