@@ -4,3 +4,5 @@ pub mod case;
 pub mod atomic;
 pub mod results;
 pub mod summary;
+pub mod check;
+pub mod schema;

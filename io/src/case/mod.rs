@@ -77,7 +77,12 @@ pub struct Case {
 impl Case {
     /// An input error at `place`: in the case file, or in the override that set the value.
     pub fn error_at(&self, place: Place, what: impl Into<String>) -> Error {
-        located(Error::input(what), &self.path, &self.overrides, place)
+        self.place_on(Error::input(what), place)
+    }
+
+    /// The error with `place` put on it.
+    pub fn place_on(&self, error: Error, place: Place) -> Error {
+        located(error, &self.path, &self.overrides, place)
     }
 }
 

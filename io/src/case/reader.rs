@@ -3,7 +3,7 @@
 //! Invariant: what a key means is not known here, only how its value must look.
 
 use super::Place;
-use super::keys::{self, Key, Kind, NOT_YET, Need, ROOT, Range, TableSpec, quoted};
+use super::keys::{self, Key, Kind, NOT_YET, ROOT, Range, TableSpec, quoted};
 use super::tree::{Entry, Node, Source, Table, Value};
 use fem_mesh::{Error, Result};
 
@@ -206,7 +206,7 @@ impl<'a> Section<'a> {
         key: &'static str,
         names: &[(&'static str, T)],
     ) -> Result<Option<T>> {
-        self.get_suggesting(key, |node| find(node, names))
+        self.get(key, |_, node| find(node, names))
     }
 
     /// The values that belong to the names given; at least one, none twice.
@@ -289,14 +289,6 @@ impl<'a> Section<'a> {
             .ok_or_else(|| self.unfit(key, node))
     }
 
-    fn get_suggesting<T>(
-        &self,
-        key: &'static str,
-        read: impl Fn(&Node) -> Option<T>,
-    ) -> Result<Option<T>> {
-        self.get(key, |_, node| read(node))
-    }
-
     /// The error for a value that is not what `key` expects.
     fn unfit(&self, key: &str, node: &Node) -> Error {
         let Some(kind) = self.kind(key) else {
@@ -311,9 +303,11 @@ impl<'a> Section<'a> {
                     .copied()
                     .filter(|n| keys::is_available(self.spec.path, key, n))
                     .collect();
-                let many = matches!(kind, Kind::Choices(_))
-                    .then_some("a list of some of")
-                    .unwrap_or("one of");
+                let many = if matches!(kind, Kind::Choices(_)) {
+                    "a list of some of"
+                } else {
+                    "one of"
+                };
                 let error = error.expected(format!("{many} {}", quoted(&names)));
                 match &node.value {
                     Value::Text(text) => suggest(error, text, &names),
@@ -482,7 +476,12 @@ pub(crate) fn suggest<S: AsRef<str>>(error: Error, typed: &str, names: &[S]) -> 
 /// The name most like `typed`, if any is like it at all.
 fn nearest<'n, S: AsRef<str>>(typed: &str, names: &'n [S]) -> Option<&'n str> {
     let typed = typed.to_lowercase();
-    let likeness = |name: &str| strsim::jaro_winkler(&typed, &name.to_lowercase());
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        // Jaro-Winkler misses transposed letters at the start of short names.
+        let one_slip = typed.len() > 2 && strsim::osa_distance(&typed, &name) == 1;
+        strsim::jaro_winkler(&typed, &name).max(if one_slip { 0.9 } else { 0.0 })
+    };
     let scored = names
         .iter()
         .map(|name| (likeness(name.as_ref()), name.as_ref()));
@@ -510,6 +509,7 @@ mod tests {
         assert_eq!(nearest("Young", &names), Some("young"));
         assert_eq!(nearest("poisson_ratio", &names), Some("poisson"));
         assert_eq!(nearest("element", &names), Some("elements"));
+        assert_eq!(nearest("oyung", &names), Some("young"));
         assert_eq!(nearest("viscosity", &names), None);
     }
 }
