@@ -12,13 +12,17 @@ import argparse
 import json
 import os
 import sys
+import warnings
 
 import numpy
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkFiltersVerdict import vtkCellSizeFilter
 
+# VTK 9.6 renames methods that ParaView 5.11 knows by their old names only.
+warnings.filterwarnings("ignore", category=DeprecationWarning)
+
 # Edges in the order of their mid-nodes, by VTK's cell type number.
-MID_NODES = {
+MID_NODES = {  # tet10, hex20, wedge15
     24: [(0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3)],
     25: [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7)],
     26: [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (0, 3), (1, 4), (2, 5)],
@@ -36,7 +40,11 @@ def open_with_paraview(path):
     if source is None:
         sys.exit(f"ParaView has no reader for {path}")
     source.UpdatePipeline()
-    return servermanager.Fetch(source), "ParaView " + str(simple.GetParaViewVersion())
+    data = servermanager.Fetch(source)
+    # A reader still alive at the end of the program finds its HDF5 library closed.
+    simple.Delete(source)
+    version = simple.GetParaViewVersion()
+    return data, f"ParaView {version.major}.{version.minor}"
 
 
 def open_with_vtk(path):
@@ -87,7 +95,7 @@ def mid_node_deviation(grid):
     largest = 0.0
     for cell_type, edges in MID_NODES.items():
         starts = offsets[:-1][types == cell_type]
-        n_corners = min(edge_end for edge_end in (4, 8, 6) if edge_end > max(max(edge) for edge in edges))
+        n_corners = 1 + max(max(edge) for edge in edges)
         for k, (a, b) in enumerate(edges):
             ends = [points[connectivity[starts + corner]] for corner in (a, b)]
             middle = points[connectivity[starts + n_corners + k]]

@@ -132,6 +132,29 @@ fn try_directory(directory: &Path) -> Result<Unfinished> {
     Ok(trial)
 }
 
+/// Makes sure that the disk has room for a file of `bytes` that is about to be written. On Linux the room is set aside
+/// where the file system can do that; the length of the file stays what it is.
+///
+/// MPI libraries can hang when the disk runs full under a collective write: it has to be found out before.
+pub(crate) fn reserve_space(path: &Path, bytes: u64) -> io::Result<()> {
+    let file = File::options().write(true).open(path)?;
+    let disk = rustix::fs::fstatvfs(&file)?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    // A disk of no size at all is one that does not tell.
+    if disk.f_blocks > 0 && free < bytes {
+        return Err(ErrorKind::StorageFull.into());
+    }
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::{fs::FallocateFlags, io::Errno};
+        match rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// The message for a file or directory that could not be written.
 pub(crate) fn disk_error(path: &Path, error: &io::Error) -> Error {
     let advice = match error.kind() {
@@ -151,7 +174,7 @@ fn parent(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use super::{Unfinished, prepare_directory, write_text_atomically};
+    use super::{Unfinished, prepare_directory, reserve_space, write_text_atomically};
     use fem_mesh::ErrorKind;
     use fem_mesh::comm::run_threads;
     use std::fs;
@@ -187,6 +210,15 @@ mod tests {
         drop(unfinished);
         assert_eq!(fs::read_to_string(&path).unwrap(), "earlier");
         assert_eq!(names_in(directory.path()), ["results.vtkhdf"]);
+    }
+
+    #[test]
+    fn more_than_the_disk_can_hold_is_refused_and_the_length_stays() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = reserve_space(file.path(), 1 << 60).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+        reserve_space(file.path(), 10_000).unwrap();
+        assert_eq!(file.as_file().metadata().unwrap().len(), 0);
     }
 
     #[test]

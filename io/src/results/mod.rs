@@ -21,7 +21,9 @@ mod part;
 
 pub use part::{ELEMENT_ID, Field, NODE_ID, PartData, Values};
 
-use crate::atomic::{Unfinished, prepare_directory, write_text_atomically};
+use crate::atomic::{
+    Unfinished, disk_error, prepare_directory, reserve_space, write_text_atomically,
+};
 use fem_mesh::{Comm, Result};
 use hdf::DataFile;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,9 @@ use std::path::{Path, PathBuf};
 pub const RESULTS_FILE: &str = "results.vtkhdf";
 /// Name of the file beside it that ParaView 5.10 and 5.11 open.
 pub const SERIES_FILE: &str = "results.hdf.series";
+
+/// Room for what the file holds beside the values, bytes; more than enough for a hundred fields.
+const METADATA_BYTES: u64 = 1 << 17;
 
 /// How the result file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +98,12 @@ pub fn write_results_with(
 /// Collective. Writes the whole file under its temporary name.
 fn write_frame(comm: &Comm, path: &Path, part: &PartData, options: WriteOptions) -> Result<()> {
     let file = DataFile::create(comm, path, options)?;
+    let n_bytes = METADATA_BYTES + comm.sum_u64(part.n_bytes());
+    comm.all_ok(if comm.is_root() {
+        reserve_space(path, n_bytes).map_err(|e| disk_error(path, &e))
+    } else {
+        Ok(())
+    })?;
     file.describe(comm, hdf::mark_as_vtkhdf)?;
     file.put(
         comm,

@@ -38,6 +38,14 @@ impl Values {
         self.len() == 0
     }
 
+    fn n_bytes(&self) -> usize {
+        match self {
+            Values::F64(v) => size_of_val(&v[..]),
+            Values::I64(v) => size_of_val(&v[..]),
+            Values::I32(v) => size_of_val(&v[..]),
+        }
+    }
+
     fn type_name(&self) -> &'static str {
         match self {
             Values::F64(_) => "f64",
@@ -172,6 +180,17 @@ impl PartData {
     /// Number of cells.
     pub fn n_cells(&self) -> usize {
         self.types.len()
+    }
+
+    /// Bytes that the values of this part take in the file.
+    pub(super) fn n_bytes(&self) -> u64 {
+        let counts = 3 * size_of::<i64>();
+        let mesh = size_of_val(&self.points[..])
+            + size_of_val(&self.connectivity[..])
+            + size_of_val(&self.offsets[..])
+            + size_of_val(&self.types[..]);
+        let fields: usize = self.fields().map(|(f, _)| f.values.n_bytes()).sum();
+        (counts + mesh + fields) as u64
     }
 
     /// Collective. That the part is whole here, has the same fields on all ranks, and holds finite quantities.
