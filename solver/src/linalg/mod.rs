@@ -6,7 +6,16 @@
 //! Invariant: numbers only; knows no cell, element, material or case.
 
 pub mod block_csr;
+pub mod dist_matrix;
+pub mod operator;
 pub mod scalar;
+pub mod spmv;
+pub mod vector;
+
+#[cfg(test)]
+pub(crate) mod sample;
 
 pub use block_csr::BlockCsr;
+pub use dist_matrix::DistMatrix;
+pub use operator::LinearOperator;
 pub use scalar::Scalar;
