@@ -2,7 +2,10 @@
 
 pub mod direct;
 pub mod krylov;
+pub mod assembly;
 pub mod element;
+pub mod krylov;
 pub mod linalg;
+pub mod material;
 pub mod model;
 pub mod precond;
