@@ -1,3 +1,11 @@
 //! Distributed finite-element solver: assembly, linear algebra, analyses.
 
+pub mod direct;
+pub mod krylov;
+pub mod assembly;
+pub mod element;
+pub mod krylov;
+pub mod linalg;
+pub mod material;
 pub mod model;
+pub mod precond;
