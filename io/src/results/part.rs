@@ -246,47 +246,80 @@ impl PartData {
     }
 
     fn check_finite(&self) -> Result<()> {
-        let row_of = |f: &Field| match &f.values {
-            Values::F64(v) => v
-                .iter()
-                .position(|x| !x.is_finite())
-                .map(|k| k / f.components),
-            _ => None,
+        require_finite(&self.point_fields, "node", NODE_ID)?;
+        require_finite(&self.cell_fields, "element", ELEMENT_ID)
+    }
+}
+
+/// Names the first quantity that is not finite, with the number of its place taken from the field `numbers`.
+fn require_finite(fields: &[Field], place: &str, numbers: &str) -> Result<()> {
+    let numbers = fields.iter().find(|f| f.name == numbers).map(|f| &f.values);
+    for field in fields {
+        let Values::F64(values) = &field.values else {
+            continue;
         };
-        let number = |fields: &[Field], name: &str, row: usize| {
-            let values = fields.iter().find(|f| f.name == name).map(|f| &f.values);
-            match values {
+        if let Some(k) = values.iter().position(|x| !x.is_finite()) {
+            let row = k / field.components;
+            let number = match numbers {
                 Some(Values::I64(ids)) => ids[row],
                 _ => row as i64,
-            }
-        };
-        let on_points = self
-            .point_fields
-            .iter()
-            .find_map(|f| row_of(f).map(|row| (f, "node", row, NODE_ID)));
-        let on_cells = || {
-            self.cell_fields
-                .iter()
-                .find_map(|f| row_of(f).map(|row| (f, "element", row, ELEMENT_ID)))
-        };
-        let Some((field, place, row, ids)) = on_points.or_else(on_cells) else {
-            return Ok(());
-        };
-        let fields = if ids == NODE_ID {
-            &self.point_fields
-        } else {
-            &self.cell_fields
-        };
-        let what = format!(
-            "`{}` is not a finite number at {place} {}",
-            field.name,
-            number(fields, ids, row)
-        );
-        Err(Error::model(what).advice("look for material values or loads of an absurd size"))
+            };
+            let what = format!(
+                "`{}` is not a finite number at {place} {number}",
+                field.name
+            );
+            return Err(
+                Error::model(what).advice("look for material values or loads of an absurd size")
+            );
+        }
     }
+    Ok(())
 }
 
 /// A mistake of the program, not of its user.
 fn defect(what: String) -> Error {
     Error::machine(what).advice("this is a defect of fem-solve: please report it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Field, PartData};
+    use fem_mesh::{CellType, Cells, Comm, IndexMap, LocalMesh};
+
+    #[test]
+    fn owned_cells_come_with_the_nodes_they_touch_and_the_numbers_of_the_input() {
+        let mut cells = Cells::default();
+        cells.push(CellType::Tet4, &[4, 2, 1, 0]);
+        cells.push(CellType::Tet4, &[2, 3, 1, 0]);
+        let mesh = LocalMesh {
+            cells,
+            n_owned_cells: 1,
+            cell_ids: vec![70, 80],
+            coords: (0..5).map(|k| [f64::from(k), 0.5, 0.0]).collect(),
+            node_ids: vec![10, 11, 12, 13, 14],
+            nodes: IndexMap::new(&Comm::alone(), 5, Vec::new()),
+            sets: Default::default(),
+            n_global_cells: 2,
+        };
+        let (part, nodes) = PartData::of_owned_cells(&mesh, 3);
+        assert_eq!(nodes, [0, 1, 2, 4], "node 3 belongs to the ghost cell only");
+        assert_eq!(part.points[3], [4.0, 0.5, 0.0]);
+        assert_eq!(part.connectivity, [3, 2, 1, 0]);
+        assert_eq!(
+            (part.offsets.as_slice(), part.types.as_slice()),
+            ([0, 4].as_slice(), [10].as_slice())
+        );
+        assert_eq!(
+            part.point_fields,
+            [Field::i64("node_id", vec![10, 11, 12, 14])]
+        );
+        assert_eq!(
+            part.cell_fields,
+            [
+                Field::i64("element_id", vec![70]),
+                Field::i32("rank", vec![3])
+            ]
+        );
+        part.check(&Comm::alone()).unwrap();
+    }
 }
