@@ -116,9 +116,9 @@ def rotating_disk():
 
 
 def plate_with_hole():
-    """A quarter of a square plate, 20 hole radii to each side, cells growing from the hole outwards."""
-    size, thickness = 20.0, 1.0
-    mesh = meshing.structured("hex20", (20, 24, 1))
+    """A quarter of a square plate, 40 hole radii to each side, cells growing from the hole outwards."""
+    size, thickness, growth = 40.0, 1.0, 100.0
+    mesh = meshing.structured("hex20", (24, 24, 1))
     mesh.name_faces(hole=lambda p: p[:, 0] < 1e-9,
                     right=lambda p: (p[:, 0] > 1 - 1e-9) & (p[:, 1] < 0.5 + 1e-9),
                     y0=lambda p: p[:, 1] < 1e-9, x0=lambda p: p[:, 1] > 1 - 1e-9,
@@ -128,7 +128,7 @@ def plate_with_hole():
         angle = s * np.pi / 2
         x, y = np.cos(angle), np.sin(angle)
         far = size / np.maximum(x, y)
-        grown = (np.exp(np.log(40) * r) - 1) / 39
+        grown = (growth**r - 1) / (growth - 1)
         radius = 1 + (far - 1) * grown
         return radius * x, radius * y, thickness * t
 
@@ -138,12 +138,15 @@ def plate_with_hole():
 
 
 def ellipse_plate(kind, counts, thickness, grading):
-    """A quarter of the NAFEMS membrane: between the ellipses 2 x 1 and 3.25 x 2.75, s from D (x axis) to the y axis."""
+    """A quarter of the NAFEMS membrane: between the ellipses 2 x 1 and 3.25 x 2.75, s from D (x axis) to the y axis.
+
+    The last cell of a row is about `grading` times as long as the first, at D.
+    """
     mesh = meshing.structured(kind, counts)
     mesh.name_faces(inside=lambda p: p[:, 0] < 1e-9, outside=lambda p: p[:, 0] > 1 - 1e-9,
                     y0=lambda p: p[:, 1] < 1e-9, x0=lambda p: p[:, 1] > 1 - 1e-9,
                     bottom=lambda p: p[:, 2] < 1e-9, top=lambda p: p[:, 2] > 1 - 1e-9)
-    grow = lambda v: (np.exp(np.log(grading) * v) - 1) / (grading - 1)
+    grow = lambda v: (grading**v - 1) / (grading - 1)
 
     def shape(r, s, t):
         angle = grow(s) * np.pi / 2
@@ -157,11 +160,11 @@ def ellipse_plate(kind, counts, thickness, grading):
 
 
 def nafems_le1():
-    write(ellipse_plate("hex20", (12, 20, 1), 0.1, 3.0), "nafems-le1")
+    write(ellipse_plate("hex20", (16, 24, 1), 0.02, 6.0), "nafems-le1")
 
 
 def nafems_le10():
-    mesh = ellipse_plate("hex20", (8, 16, 6), 0.6, 3.0)
+    mesh = ellipse_plate("hex20", (10, 20, 6), 0.6, 5.0)
     ellipse = lambda p: (p[:, 0] / 3.25) ** 2 + (p[:, 1] / 2.75) ** 2
     mesh.name_nodes(middle=lambda p: (np.abs(ellipse(p) - 1) < 1e-9) & (np.abs(p[:, 2] - 0.3) < 1e-9))
     write(mesh, "nafems-le10")
