@@ -2,7 +2,7 @@
 """Solves a case with CalculiX on the same mesh and prints its probes beside the expected values.
 
 Usage: `python3 scripts/calculix_reference.py CASE.toml ... [--set mesh.box.cells=[80,8,8]]` (needs `ccx` and
-scripts/requirements.txt). Tractions, pressures and forces are turned into consistent nodal forces here, so that the two
+scripts/requirements-meshes.txt). Tractions, pressures and forces are turned into consistent nodal forces here, so that the two
 programs share nothing but the mesh and the case file. CalculiX prints 6 to 7 digits, and so does this script.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the mesh files of cases/: `python3 scripts/make_meshes.py [CASE ...]` (needs scripts/requirements.txt).
+"""Makes the mesh files of cases/: `python3 scripts/make_meshes.py [CASE ...]` (needs scripts/requirements-meshes.txt).
 
 One function a case, named like its folder. Running it again gives the same files.
 """
