@@ -2,8 +2,9 @@
 """Solves a case with CalculiX on the same mesh and prints its probes beside the expected values.
 
 Usage: `python3 scripts/calculix_reference.py CASE.toml ... [--set mesh.box.cells=[80,8,8]]` (needs `ccx` and
-scripts/requirements-meshes.txt). Tractions, pressures and forces are turned into consistent nodal forces here, so that the two
-programs share nothing but the mesh and the case file. CalculiX prints 6 to 7 digits, and so does this script.
+scripts/requirements-meshes.txt). Tractions, pressures and forces are turned into consistent nodal forces here, so that
+the two programs share nothing but the mesh and the case file. CalculiX prints 6 to 7 digits, and so does this script.
+Stresses are CalculiX's nodal ones, averaged over all elements of a node, also over an interface of materials.
 """
 
 import itertools
@@ -26,8 +27,6 @@ TO_VTK = {
     meshing.GMSH_TYPE[kind]: np.argsort(meshing.GMSH_ORDER.get(kind, range(count)))
     for kind, count in (("tet4", 4), ("hex8", 8), ("wedge6", 6), ("tet10", 10), ("hex20", 20))
 }
-# Corners and edges of faces as rows of Gmsh node places, by element type.
-FACE_CORNERS = {4: "tet4", 11: "tet4", 5: "hex8", 17: "hex8", 6: "wedge6"}
 
 
 class Model:
@@ -89,7 +88,7 @@ class Model:
                         rows = element_nodes.reshape(len(element_tags), -1).tolist()
                         self.faces.setdefault(name, []).extend(rows)
         for entry in self.case.get("set", []):
-            (kind, bounds), = [(k, v) for k, v in entry.items() if k != "name"]
+            ((kind, bounds),) = [(k, v) for k, v in entry.items() if k != "name"]
             low = np.array(bounds.get("min", [-np.inf] * 3)) - 1e-9
             high = np.array(bounds.get("max", [np.inf] * 3)) + 1e-9
             inside = {tag for tag, p in self.points.items() if np.all(p >= low) and np.all(p <= high)}
@@ -191,11 +190,13 @@ def deck(model):
         for tag, (this, row) in model.cells.items():
             if this == kind:
                 items = [str(v) for v in [tag] + row]
-                out += [", ".join(items[i : i + 15]) + ("," if i + 15 < len(items) else "") for i in range(0, len(items), 15)]
-    loads, forces = [], {}
-    dens = {}
+                out += [
+                    ", ".join(items[i : i + 15]) + ("," if i + 15 < len(items) else "")
+                    for i in range(0, len(items), 15)
+                ]
+    loads, forces, density = [], {}, {}
     for entry in model.case.get("load", []):
-        add_load(model, entry, loads, forces, dens)
+        add_load(model, entry, loads, forces, density)
     heat = sum(e.get("temperature_change", 0) for e in model.case.get("load", []))
     for material in model.case["material"]:
         sets = material.get("elements", "all")
@@ -203,7 +204,7 @@ def deck(model):
             out += [f"*ELSET, ELSET=E{name}"] + [f"{tag}," for tag in model.elements[name]]
             out += [f"*SOLID SECTION, ELSET=E{name}, MATERIAL={material['name']}"]
         out += [f"*MATERIAL, NAME={material['name']}", "*ELASTIC", f"{material['young']}, {material['poisson']}"]
-        out += ["*DENSITY", str(dens.get("density", material.get("density", 1.0)))]
+        out += ["*DENSITY", str(density.get("forced", material.get("density", 1.0)))]
         out += ["*EXPANSION", str(material.get("expansion", 0.0))]
     out += ["*BOUNDARY"]
     fixed = {}
@@ -228,14 +229,15 @@ def deck(model):
     return "\n".join(out) + "\n"
 
 
-def add_load(model, entry, loads, forces, dens):
+def add_load(model, entry, loads, forces, density):
     """Adds a load: to `loads` as cards, or to the nodal `forces`."""
     names = [entry["on"]] if isinstance(entry["on"], str) else entry["on"]
     for name in names:
         if "body_force" in entry or "gravity" in entry:
             vector = np.array(entry.get("body_force", entry.get("gravity")), dtype=float)
             if "body_force" in entry:
-                dens["density"] = 1.0
+                # CalculiX knows no force per volume: it is gravity on a density of one.
+                density["forced"] = 1.0
             size = np.linalg.norm(vector)
             loads += ["*DLOAD", f"Eall, GRAV, {size}, " + ", ".join(str(v) for v in vector / size)]
         elif "centrifugal" in entry:
@@ -294,8 +296,10 @@ def derived(field, displacement, stress):
     if field == "stress":
         return stress
     if field == "von_mises":
-        return {n: np.sqrt(max(0, ((s[0] - s[1]) ** 2 + (s[1] - s[2]) ** 2 + (s[2] - s[0]) ** 2) / 2 + 3 * (s[3:] @ s[3:])))
-                for n, s in stress.items()}
+        return {
+            n: np.sqrt(max(0, ((s[0] - s[1]) ** 2 + (s[1] - s[2]) ** 2 + (s[2] - s[0]) ** 2) / 2 + 3 * (s[3:] @ s[3:])))
+            for n, s in stress.items()
+        }
     return None
 
 
@@ -336,8 +340,10 @@ def main():
                     got = np.atleast_1d(value)[check.get("component", 0)]
                     error = abs(got - check["expected"]) / (abs(check["expected"]) or 1)
                     verdict = "ok" if error <= check["tolerance"] else "OFF"
-                    print(f"    [{check.get('component', 0)}] {got:.7g}, expected {check['expected']:.7g}: "
-                          f"{error:.1e} of {check['tolerance']:.0e} {verdict}")
+                    print(
+                        f"    [{check.get('component', 0)}] {got:.7g}, expected {check['expected']:.7g}: "
+                        f"{error:.1e} of {check['tolerance']:.0e} {verdict}"
+                    )
         gmsh.finalize()
 
 

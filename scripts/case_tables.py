@@ -42,7 +42,10 @@ def table(case, summary):
             f"| {check['tolerance']:g} | {check.get('source', '')} |"
         )
     solver = summary["solver"]
-    lines += ["", f"{summary['program']}, {summary['dofs']:,} dofs, solved by {solver['method']}, status {summary['status']}."]
+    lines += [
+        "",
+        f"{summary['program']}, {summary['dofs']:,} dofs, solved by {solver['method']}, status {summary['status']}.",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -22,8 +22,16 @@ def write(mesh, case, name=None):
 
 def seven_hexes():
     """The unit cube in seven distorted hexahedra of MacNeal and Harder (1985)."""
-    inner = [(0.249, 0.342, 0.192), (0.826, 0.288, 0.288), (0.850, 0.649, 0.263), (0.273, 0.750, 0.230),
-             (0.320, 0.186, 0.643), (0.677, 0.305, 0.683), (0.788, 0.693, 0.644), (0.165, 0.745, 0.702)]
+    inner = [
+        (0.249, 0.342, 0.192),
+        (0.826, 0.288, 0.288),
+        (0.850, 0.649, 0.263),
+        (0.273, 0.750, 0.230),
+        (0.320, 0.186, 0.643),
+        (0.677, 0.305, 0.683),
+        (0.788, 0.693, 0.644),
+        (0.165, 0.745, 0.702),
+    ]
     outer = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)]
     cells = [range(8)]
     for a, b, c, d in meshing.FACES["hex8"]:
@@ -88,9 +96,14 @@ def thermal_expansion():
 def ring(inner, outer, thickness, counts):
     """A quarter of a ring around z: r outwards, s from the x axis to the y axis, t along z."""
     mesh = meshing.structured("hex20", counts)
-    mesh.name_faces(inside=lambda p: p[:, 0] < 1e-9, outside=lambda p: p[:, 0] > 1 - 1e-9,
-                    y0=lambda p: p[:, 1] < 1e-9, x0=lambda p: p[:, 1] > 1 - 1e-9,
-                    bottom=lambda p: p[:, 2] < 1e-9, top=lambda p: p[:, 2] > 1 - 1e-9)
+    mesh.name_faces(
+        inside=lambda p: p[:, 0] < 1e-9,
+        outside=lambda p: p[:, 0] > 1 - 1e-9,
+        y0=lambda p: p[:, 1] < 1e-9,
+        x0=lambda p: p[:, 1] > 1 - 1e-9,
+        bottom=lambda p: p[:, 2] < 1e-9,
+        top=lambda p: p[:, 2] > 1 - 1e-9,
+    )
 
     def shape(r, s, t):
         radius = inner + (outer - inner) * r
@@ -119,10 +132,14 @@ def plate_with_hole():
     """A quarter of a square plate, 40 hole radii to each side, cells growing from the hole outwards."""
     size, thickness, growth = 40.0, 1.0, 100.0
     mesh = meshing.structured("hex20", (24, 24, 1))
-    mesh.name_faces(hole=lambda p: p[:, 0] < 1e-9,
-                    right=lambda p: (p[:, 0] > 1 - 1e-9) & (p[:, 1] < 0.5 + 1e-9),
-                    y0=lambda p: p[:, 1] < 1e-9, x0=lambda p: p[:, 1] > 1 - 1e-9,
-                    bottom=lambda p: p[:, 2] < 1e-9, top=lambda p: p[:, 2] > 1 - 1e-9)
+    mesh.name_faces(
+        hole=lambda p: p[:, 0] < 1e-9,
+        right=lambda p: (p[:, 0] > 1 - 1e-9) & (p[:, 1] < 0.5 + 1e-9),
+        y0=lambda p: p[:, 1] < 1e-9,
+        x0=lambda p: p[:, 1] > 1 - 1e-9,
+        bottom=lambda p: p[:, 2] < 1e-9,
+        top=lambda p: p[:, 2] > 1 - 1e-9,
+    )
 
     def shape(r, s, t):
         angle = s * np.pi / 2
@@ -143,9 +160,14 @@ def ellipse_plate(kind, counts, thickness, grading):
     The last cell of a row is about `grading` times as long as the first, at D.
     """
     mesh = meshing.structured(kind, counts)
-    mesh.name_faces(inside=lambda p: p[:, 0] < 1e-9, outside=lambda p: p[:, 0] > 1 - 1e-9,
-                    y0=lambda p: p[:, 1] < 1e-9, x0=lambda p: p[:, 1] > 1 - 1e-9,
-                    bottom=lambda p: p[:, 2] < 1e-9, top=lambda p: p[:, 2] > 1 - 1e-9)
+    mesh.name_faces(
+        inside=lambda p: p[:, 0] < 1e-9,
+        outside=lambda p: p[:, 0] > 1 - 1e-9,
+        y0=lambda p: p[:, 1] < 1e-9,
+        x0=lambda p: p[:, 1] > 1 - 1e-9,
+        bottom=lambda p: p[:, 2] < 1e-9,
+        top=lambda p: p[:, 2] > 1 - 1e-9,
+    )
     grow = lambda v: (grading**v - 1) / (grading - 1)
 
     def shape(r, s, t):

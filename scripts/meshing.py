@@ -91,7 +91,9 @@ class Mesh:
     def name_box_faces(self):
         """xmin ... zmax for a mesh of the unit cube."""
         near = lambda axis, at: lambda p: np.abs(p[:, axis] - at) < 1e-9
-        names = [(f"{letter}{end}", axis, at) for axis, letter in enumerate("xyz") for end, at in (("min", 0), ("max", 1))]
+        names = [
+            (f"{letter}{end}", axis, at) for axis, letter in enumerate("xyz") for end, at in (("min", 0), ("max", 1))
+        ]
         self.name_faces(**{name: near(axis, at) for name, axis, at in names})
 
     def map(self, f):

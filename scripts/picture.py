@@ -183,7 +183,9 @@ def main():
     parser.add_argument("--component", type=int)
     parser.add_argument("--warp", type=float)
     parser.add_argument("--label")
-    parser.add_argument("--from", dest="eye", default=(1.0, -1.2, 0.7), type=lambda text: [float(v) for v in text.split(",")])
+    parser.add_argument(
+        "--from", dest="eye", default=(1.0, -1.2, 0.7), type=lambda text: [float(v) for v in text.split(",")]
+    )
     arguments = parser.parse_args()
     save(draw(arguments), arguments.picture)
 
