@@ -1,1 +1,6 @@
 //! Case files, mesh files and result files of fem-solve.
+
+pub mod case;
+pub mod atomic;
+pub mod results;
+pub mod summary;

@@ -8,16 +8,25 @@
 //!
 //! Invariant: this crate imports none of ours and knows no files, materials or equations.
 
+pub mod adjacency;
 pub mod cell_type;
 pub mod comm;
 pub mod error;
+pub mod facets;
+pub mod generate;
+pub mod halo;
 pub mod index_map;
 pub mod local_mesh;
 pub mod mesh;
+#[cfg(test)]
+mod test_meshes;
 
 pub use cell_type::CellType;
 pub use comm::Comm;
 pub use error::{Error, ErrorKind, Result};
+pub use facets::{FacetMatches, match_facets};
+pub use generate::{BoxMesh, generate_slice};
+pub use halo::{Halo, HaloExchange};
 pub use index_map::IndexMap;
 pub use local_mesh::LocalMesh;
 pub use mesh::{CellFace, Cells, Mesh};
