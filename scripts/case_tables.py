@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fills the table of results in the README of a case from the summary of a run.
 
-Usage: `python3 scripts/case_tables.py cases/bracket results/summary.json`. Checks and probes come from case.toml, values
-from summary.json; only the text between the two comments of the README is replaced.
+Usage: `python3 scripts/case_tables.py cases/bracket results/summary.json`. Checks and probes come from case.toml,
+values from summary.json; only the text between the two comments of the README is replaced.
 """
 
 import json

@@ -130,7 +130,7 @@ PARTS = {
 
 
 def write_msh(mesh, path, element_set="solid"):
-    """Writes binary .msh 4.1: the cells as physical volume `element_set`, face sets as physical surfaces, node sets as physical points."""
+    """Writes binary .msh 4.1: the cells as physical volume, face sets as physical surfaces, node sets as physical points."""
     import gmsh
 
     gmsh.initialize()
