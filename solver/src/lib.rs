@@ -1,5 +1,6 @@
 //! Distributed finite-element solver: assembly, linear algebra, analyses.
 
+pub mod bandwidth;
 pub mod direct;
 pub mod krylov;
 pub mod linalg;
