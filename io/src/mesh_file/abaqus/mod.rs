@@ -92,8 +92,11 @@ impl Reader {
             while keyword_line.ends_with(b",") && self.continues(rest) {
                 keyword_line.extend(self.next_line(&mut rest).unwrap_or_default());
             }
-            self.close_block()?;
-            self.read_card(&Card::parse(&keyword_line))?;
+            let card = Card::parse(&keyword_line);
+            if card.keyword != "INCLUDE" {
+                self.close_block()?;
+            }
+            self.read_card(&card)?;
         }
         self.at = outer;
         self.included_by.pop();
