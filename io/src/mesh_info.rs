@@ -73,9 +73,18 @@ pub fn describe(mesh: &Mesh) -> MeshInfo {
 
 fn list_sets(mesh: &Mesh) -> Vec<(SetKind, String, usize)> {
     let sets = &mesh.sets;
-    let elements = sets.cells.iter().map(|(name, m)| (SetKind::Elements, name.clone(), m.len()));
-    let faces = sets.faces.iter().map(|(name, m)| (SetKind::Faces, name.clone(), m.len()));
-    let nodes = sets.nodes.iter().map(|(name, m)| (SetKind::Nodes, name.clone(), m.len()));
+    let elements = sets
+        .cells
+        .iter()
+        .map(|(name, m)| (SetKind::Elements, name.clone(), m.len()));
+    let faces = sets
+        .faces
+        .iter()
+        .map(|(name, m)| (SetKind::Faces, name.clone(), m.len()));
+    let nodes = sets
+        .nodes
+        .iter()
+        .map(|(name, m)| (SetKind::Nodes, name.clone(), m.len()));
     elements.chain(faces).chain(nodes).collect()
 }
 
@@ -111,7 +120,10 @@ fn cell_volume(mesh: &Mesh, cell: usize) -> f64 {
     let mut points = [[0.0; 3]; 8];
     let mut flux = 0.0;
     for face in 0..n_faces {
-        let (face_type, nodes) = mesh.cells.nodes_of_face(CellFace { cell: cell as u32, face });
+        let (face_type, nodes) = mesh.cells.nodes_of_face(CellFace {
+            cell: cell as u32,
+            face,
+        });
         for (point, node) in points.iter_mut().zip(nodes) {
             *point = minus(mesh.coords[node as usize], origin);
         }
@@ -135,7 +147,9 @@ fn face_flux(face_type: CellType, x: &[Point; 8]) -> f64 {
             let t = half * (1.0 - s);
             (tri6_gradients(s, t), tri6_values(s, t), (1.0 - s) / 4.0)
         }),
-        CellType::Quad8 => second_order_flux(x, |u, v| (quad8_gradients(u, v), quad8_values(u, v), 1.0)),
+        CellType::Quad8 => {
+            second_order_flux(x, |u, v| (quad8_gradients(u, v), quad8_values(u, v), 1.0))
+        }
         _ => 0.0,
     }
 }
@@ -147,7 +161,11 @@ fn second_order_flux(
     shape: impl Fn(f64, f64) -> ([[f64; 2]; 8], [f64; 8], f64),
 ) -> f64 {
     let abscissa = 0.6_f64.sqrt();
-    let rule = [(-abscissa, 5.0 / 9.0), (0.0, 8.0 / 9.0), (abscissa, 5.0 / 9.0)];
+    let rule = [
+        (-abscissa, 5.0 / 9.0),
+        (0.0, 8.0 / 9.0),
+        (abscissa, 5.0 / 9.0),
+    ];
     let mut flux = 0.0;
     for (u, weight_u) in rule {
         for (v, weight_v) in rule {
@@ -240,13 +258,17 @@ fn count_components(mesh: &Mesh) -> usize {
             parent[other as usize] = first;
         }
     }
-    (0..parent.len()).filter(|&node| parent[node] as usize == node).count()
+    (0..parent.len())
+        .filter(|&node| parent[node] as usize == node)
+        .count()
 }
 
 /// Nodes within the tolerance of an earlier one; found in a grid of boxes twice as wide as the tolerance.
 fn count_coincident(coords: &[Point], [low, high]: [Point; 2]) -> usize {
     const RELATIVE: f64 = 1e-9;
-    let size = (0..3).map(|axis| high[axis] - low[axis]).fold(0.0, f64::max);
+    let size = (0..3)
+        .map(|axis| high[axis] - low[axis])
+        .fold(0.0, f64::max);
     let tolerance = RELATIVE * size;
     let width = if size > 0.0 { 2.0 * tolerance } else { 1.0 };
     let place = |x: f64, axis: usize| ((x - low[axis]) / width).floor() as i64;
@@ -264,7 +286,9 @@ fn count_coincident(coords: &[Point], [low, high]: [Point; 2]) -> usize {
         for i in from[0]..=to[0] {
             for j in from[1]..=to[1] {
                 for k in from[2]..=to[2] {
-                    found |= boxes.get(&[i, j, k]).is_some_and(|nodes| nodes.iter().any(is_near));
+                    found |= boxes
+                        .get(&[i, j, k])
+                        .is_some_and(|nodes| nodes.iter().any(is_near));
                 }
             }
         }
@@ -305,7 +329,10 @@ impl fmt::Display for MeshInfo {
         row("volume", format!("{:>13.6e}", self.volume))?;
         row("mirrored", format!("{:>13}", self.n_mirrored))?;
         row("loose parts", format!("{:>13}", self.n_components))?;
-        row("coincident nodes", format!("{:>13}", self.n_coincident_nodes))?;
+        row(
+            "coincident nodes",
+            format!("{:>13}", self.n_coincident_nodes),
+        )?;
         write!(out, "{:<18}{:>13}", "sets", self.sets.len())?;
         for (kind, name, n) in &self.sets {
             write!(out, "\n  {kind:<16}{n:>13}  {name}")?;

@@ -50,7 +50,12 @@ impl Draft {
         let Some((name, &(place, count))) = self.unsupported.first_key_value() else {
             return Ok(());
         };
-        let others: Vec<&str> = self.unsupported.keys().skip(1).map(String::as_str).collect();
+        let others: Vec<&str> = self
+            .unsupported
+            .keys()
+            .skip(1)
+            .map(String::as_str)
+            .collect();
         let others = if others.is_empty() {
             String::new()
         } else {
@@ -85,21 +90,35 @@ impl Draft {
     /// Indexes the node numbers. A node given twice with the same coordinates counts once.
     fn look_up_nodes(&mut self) -> Result<IdLookup> {
         if self.nodes.ids.len() >= DROPPED as usize || self.solids.nodes.len() >= DROPPED as usize {
-            return Err(self.error_at(Default::default(), Error::input("the mesh has too many nodes for one file")));
+            return Err(self.error_at(
+                Default::default(),
+                Error::input("the mesh has too many nodes for one file"),
+            ));
         }
         let (lookup, repeated) = IdLookup::new(&self.nodes.ids);
         for &(first, later) in &repeated {
             let (first, later) = (first as usize, later as usize);
             if self.nodes.coords[first] != self.nodes.coords[later] {
-                let [id, line] = [self.nodes.ids[later], u64::from(self.nodes.places[first].line)];
-                let before = if line > 0 { format!(" (first on line {line})") } else { String::new() };
-                let error = Error::input(format!("node {id} is given twice, with different coordinates{before}"))
-                    .advice("number every node once");
+                let [id, line] = [
+                    self.nodes.ids[later],
+                    u64::from(self.nodes.places[first].line),
+                ];
+                let before = if line > 0 {
+                    format!(" (first on line {line})")
+                } else {
+                    String::new()
+                };
+                let error = Error::input(format!(
+                    "node {id} is given twice, with different coordinates{before}"
+                ))
+                .advice("number every node once");
                 return Err(self.error_at(self.nodes.places[later], error));
             }
         }
         if !repeated.is_empty() {
-            let ids = repeated.iter().map(|&(_, later)| self.nodes.ids[later as usize]);
+            let ids = repeated
+                .iter()
+                .map(|&(_, later)| self.nodes.ids[later as usize]);
             let listed = listed(ids);
             self.warnings.push(format!(
                 "{} node{} given more than once with the same coordinates, taken once: {listed}",
@@ -121,7 +140,9 @@ impl Draft {
             for (slot, &id) in nodes.iter_mut().zip(ids) {
                 *slot = lookup.get(id).ok_or_else(|| {
                     let number = self.solids.ids[k];
-                    let error = Error::input(format!("element {number} names node {id}, which does not exist"));
+                    let error = Error::input(format!(
+                        "element {number} names node {id}, which does not exist"
+                    ));
                     self.error_at(self.solids.places[k], error)
                 })?;
             }
@@ -143,14 +164,27 @@ impl Draft {
         if let Some(&(first, later)) = repeated.first() {
             let [first, later] = [first, later].map(|k| k as usize);
             let line = self.solids.places[first].line;
-            let before = if line > 0 { format!(" (first on line {line})") } else { String::new() };
-            let error = Error::input(format!("element number {} is given twice{before}", self.solids.ids[later]))
-                .advice("number every element once");
+            let before = if line > 0 {
+                format!(" (first on line {line})")
+            } else {
+                String::new()
+            };
+            let error = Error::input(format!(
+                "element number {} is given twice{before}",
+                self.solids.ids[later]
+            ))
+            .advice("number every element once");
             return Err(self.error_at(self.solids.places[later], error));
         }
-        if let Some((id, k)) = self.other_elements.iter().find_map(|&id| Some((id, lookup.get(id)?))) {
-            let error = Error::input(format!("element number {id} is given twice, to a solid and to another element"))
-                .advice("number every element once");
+        if let Some((id, k)) = self
+            .other_elements
+            .iter()
+            .find_map(|&id| Some((id, lookup.get(id)?)))
+        {
+            let error = Error::input(format!(
+                "element number {id} is given twice, to a solid and to another element"
+            ))
+            .advice("number every element once");
             return Err(self.error_at(self.solids.places[k as usize], error));
         }
         Ok(lookup)
@@ -218,7 +252,10 @@ impl Draft {
             dropped
         } else {
             let (kept, _) = IdLookup::new(&self.nodes.ids);
-            let mut ids: Vec<u64> = dropped.into_iter().filter(|&id| kept.get(id).is_none()).collect();
+            let mut ids: Vec<u64> = dropped
+                .into_iter()
+                .filter(|&id| kept.get(id).is_none())
+                .collect();
             ids.sort_unstable();
             ids.dedup();
             ids
@@ -241,7 +278,11 @@ impl Draft {
             nodes.retain(|&k| k != DROPPED);
             nodes.sort_unstable();
             if nodes.is_empty() {
-                let why = if old.is_empty() { "has no nodes" } else { "has only nodes in no solid element" };
+                let why = if old.is_empty() {
+                    "has no nodes"
+                } else {
+                    "has only nodes in no solid element"
+                };
                 self.warnings.push(format!("node set `{name}` {why}"));
             }
             mesh.sets.nodes.insert(name, nodes);
@@ -249,24 +290,33 @@ impl Draft {
     }
 
     fn resolve_cell_sets(&mut self, mesh: &mut Mesh, lookup: &IdLookup) {
-        let others = self.look_up_others();
+        let others = IdLookup::new(&self.other_elements).0;
+        let mut empty = Vec::new();
         for (name, set) in std::mem::take(&mut self.cell_sets) {
             let (cells, mut unknown) = members(&set, lookup);
             unknown.retain(|&id| others.get(id).is_none());
             self.warn_of_unknown(&format!("element set `{name}`"), "element", &unknown);
             if cells.is_empty() {
-                self.warnings.push(format!("element set `{name}` has no solid elements"));
+                empty.push(format!("`{name}`"));
             }
             mesh.sets.cells.insert(name, cells);
         }
-        if !mesh.sets.cells.keys().any(|name| name.eq_ignore_ascii_case(ALL)) {
+        if !empty.is_empty() {
+            self.warnings.push(format!(
+                "element set{} without solid elements: {}",
+                plural(empty.len()),
+                empty.join(", ")
+            ));
+        }
+        if !mesh
+            .sets
+            .cells
+            .keys()
+            .any(|name| name.eq_ignore_ascii_case(ALL))
+        {
             let every = (0..mesh.n_cells() as u32).collect();
             mesh.sets.cells.insert(ALL.to_owned(), every);
         }
-    }
-
-    fn look_up_others(&mut self) -> IdLookup {
-        IdLookup::new(&std::mem::take(&mut self.other_elements)).0
     }
 
     fn resolve_face_sets(
@@ -287,7 +337,9 @@ impl Draft {
                     let n_faces = mesh.cells.types[cell as usize].faces().len();
                     if usize::from(*face) >= n_faces {
                         let error = self.no_such_face(&name, cell as usize, *face);
-                        return Err(self.error_at(*place, error.expected(format!("S1 to S{n_faces}"))));
+                        return Err(
+                            self.error_at(*place, error.expected(format!("S1 to S{n_faces}")))
+                        );
                     }
                     faces.push(CellFace { cell, face: *face });
                 }
@@ -296,7 +348,8 @@ impl Draft {
             faces.sort_unstable();
             faces.dedup();
             if faces.is_empty() {
-                self.warnings.push(format!("surface `{name}` has no faces of solid elements"));
+                self.warnings
+                    .push(format!("surface `{name}` has no faces of solid elements"));
             }
             mesh.sets.faces.insert(name, faces);
         }
@@ -304,8 +357,14 @@ impl Draft {
     }
 
     fn no_such_face(&self, surface: &str, cell: usize, face: u8) -> Error {
-        let [cell_type, id] = [self.solids.types[cell].to_string(), self.solids.ids[cell].to_string()];
-        Error::input(format!("surface `{surface}` names face S{} of element {id}, a {cell_type}", face + 1))
+        let [cell_type, id] = [
+            self.solids.types[cell].to_string(),
+            self.solids.ids[cell].to_string(),
+        ];
+        Error::input(format!(
+            "surface `{surface}` names face S{} of element {id}, a {cell_type}",
+            face + 1
+        ))
     }
 
     /// Finds the solid faces under all surface elements at once.
@@ -323,13 +382,19 @@ impl Draft {
                 let mut corners = [0; 4];
                 for (slot, &id) in corners.iter_mut().zip(facet.corners()) {
                     let old = lookup.get(id).ok_or_else(|| {
-                        let what = format!("a surface element of `{name}` names node {id}, which does not exist");
+                        let what = format!(
+                            "a surface element of `{name}` names node {id}, which does not exist"
+                        );
                         self.error_at(Default::default(), Error::input(what))
                     })?;
                     *slot = new_index[old as usize];
                 }
                 let corners = &corners[..facet.corners().len()];
-                let facet_type = if corners.len() == 3 { CellType::Tri3 } else { CellType::Quad4 };
+                let facet_type = if corners.len() == 3 {
+                    CellType::Tri3
+                } else {
+                    CellType::Quad4
+                };
                 if corners.contains(&DROPPED) {
                     *alone += 1;
                 } else {
@@ -343,9 +408,21 @@ impl Draft {
         let mut found = BTreeMap::new();
         let mut start = 0;
         for (((name, _), end), alone) in drafts.iter().zip(ends).zip(alone) {
-            let faces: Vec<CellFace> = matches.faces[start..end].iter().flatten().copied().collect();
-            let within = |list: &[u32]| list.iter().filter(|&&f| (start..end).contains(&(f as usize))).count();
-            self.warn_of_facets(name, alone + within(&matches.without_cell), within(&matches.between_cells));
+            let faces: Vec<CellFace> = matches.faces[start..end]
+                .iter()
+                .flatten()
+                .copied()
+                .collect();
+            let within = |list: &[u32]| {
+                list.iter()
+                    .filter(|&&f| (start..end).contains(&(f as usize)))
+                    .count()
+            };
+            self.warn_of_facets(
+                name,
+                alone + within(&matches.without_cell),
+                within(&matches.between_cells),
+            );
             found.insert(name.clone(), faces);
             start = end;
         }
@@ -373,7 +450,10 @@ impl Draft {
         if !unknown.is_empty() {
             let (n, ids) = (unknown.len(), listed(unknown.iter().copied()));
             let verb = if n == 1 { "does" } else { "do" };
-            self.warnings.push(format!("{set} names {n} {kind}{} that {verb} not exist: {ids}", plural(n)));
+            self.warnings.push(format!(
+                "{set} names {n} {kind}{} that {verb} not exist: {ids}",
+                plural(n)
+            ));
         }
     }
 }
@@ -413,7 +493,9 @@ fn mixed(nodes: &[u32]) -> u64 {
 }
 
 fn repeated_entry(nodes: &[u32]) -> Option<u32> {
-    (1..nodes.len()).find(|&k| nodes[..k].contains(&nodes[k])).map(|k| nodes[k])
+    (1..nodes.len())
+        .find(|&k| nodes[..k].contains(&nodes[k]))
+        .map(|k| nodes[k])
 }
 
 fn plural(n: usize) -> &'static str {

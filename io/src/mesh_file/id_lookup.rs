@@ -74,7 +74,11 @@ impl IdLookup {
 
     /// Calls `found` with the index of each number of `start, start + step, ...` up to `end`. The work is bounded by
     /// the count of numbers held, however long the range is.
-    pub(super) fn for_range(&self, (start, end, step): (u64, u64, u64), mut found: impl FnMut(u32)) {
+    pub(super) fn for_range(
+        &self,
+        (start, end, step): (u64, u64, u64),
+        mut found: impl FnMut(u32),
+    ) {
         let mut visit = |id: u64, index: u32| {
             if id >= start && id <= end && (id - start).is_multiple_of(step) && index != NONE {
                 found(index);
@@ -83,7 +87,9 @@ impl IdLookup {
         match self {
             IdLookup::Dense { first, index } => {
                 let from = start.saturating_sub(*first).min(index.len() as u64) as usize;
-                let to = (end.saturating_add(1)).saturating_sub(*first).min(index.len() as u64) as usize;
+                let to = (end.saturating_add(1))
+                    .saturating_sub(*first)
+                    .min(index.len() as u64) as usize;
                 for k in from..to.max(from) {
                     visit(first + k as u64, index[k]);
                 }

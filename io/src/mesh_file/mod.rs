@@ -48,7 +48,9 @@ enum Format {
 /// unknown format; a field that is not a number, or not finite; no solid element; an element type not supported; an
 /// element that names a node which does not exist; numbers given twice; two elements on the same nodes.
 pub fn read(path: &Path) -> Result<MeshFile> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    let extension = path
+        .extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase());
     let by_extension = match extension.as_deref() {
         Some("msh") => Some(Format::Gmsh),
         Some("inp") => Some(Format::Abaqus),
@@ -119,12 +121,19 @@ mod tests {
             "a.stl: unknown mesh file extension `.stl`; expected .msh (Gmsh 2.2 and 4.1, ASCII and binary) or .inp \
              (Abaqus, CalculiX)"
         );
-        assert!(message("mesh", b"x").starts_with("mesh: a mesh file without extension; expected .msh"));
+        assert!(
+            message("mesh", b"x").starts_with("mesh: a mesh file without extension; expected .msh")
+        );
         let missing = read(Path::new("no/such.msh")).unwrap_err();
         assert_eq!(missing.to_string(), "no/such.msh: mesh file not found");
         let directory = tempfile::tempdir().unwrap();
         let error = read(directory.path()).unwrap_err();
-        assert!(error.to_string().ends_with(": a directory, not a mesh file"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with(": a directory, not a mesh file"),
+            "{error}"
+        );
         assert_eq!(error.exit_code(), 2);
     }
 

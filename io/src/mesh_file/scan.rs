@@ -125,12 +125,11 @@ impl<'a> Scanner<'a> {
     pub(super) fn end_of_record(&mut self, what: &str) -> Result<()> {
         match self.field() {
             None => Ok(()),
-            Some(field) => Err(Error::input(format!(
-                "`{}` is one field too many",
-                shown(field)
-            ))
-            .at_line(self.line)
-            .expected(format!("the end of the line after {what}"))),
+            Some(field) => Err(
+                Error::input(format!("`{}` is one field too many", shown(field)))
+                    .at_line(self.line)
+                    .expected(format!("the end of the line after {what}")),
+            ),
         }
     }
 
@@ -173,7 +172,10 @@ pub(super) fn shown(field: &[u8]) -> String {
 pub(super) fn trim(bytes: &[u8]) -> &[u8] {
     let blank = |&b: &u8| is_blank(b) || b == b'\n';
     let start = bytes.iter().position(|b| !blank(b)).unwrap_or(bytes.len());
-    let end = bytes.iter().rposition(|b| !blank(b)).map_or(start, |i| i + 1);
+    let end = bytes
+        .iter()
+        .rposition(|b| !blank(b))
+        .map_or(start, |i| i + 1);
     &bytes[start..end]
 }
 
@@ -254,8 +256,24 @@ mod tests {
     #[test]
     fn what_is_not_a_finite_number_is_refused() {
         for text in [
-            "", "nan", "NaN", "-nan", "inf", "-inf", "+infinity", "1e999", "1,5", "abc", "0x10",
-            "1.3De+00", "1-", "-", "--1", "1e5-3", "$EndNodes", "\u{fffd}",
+            "",
+            "nan",
+            "NaN",
+            "-nan",
+            "inf",
+            "-inf",
+            "+infinity",
+            "1e999",
+            "1,5",
+            "abc",
+            "0x10",
+            "1.3De+00",
+            "1-",
+            "-",
+            "--1",
+            "1e5-3",
+            "$EndNodes",
+            "\u{fffd}",
         ] {
             assert_eq!(parse_float(text.as_bytes()), None, "{text}");
         }

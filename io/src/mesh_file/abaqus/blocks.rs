@@ -20,9 +20,18 @@ pub(super) enum Block {
     /// `number, node, node, ...`, over several lines if need be.
     Solids(Solids),
     /// Elements that are no solids.
-    Others { name: String, set: Option<String>, first: usize, continues: bool },
+    Others {
+        name: String,
+        set: Option<String>,
+        first: usize,
+        continues: bool,
+    },
     /// Members of a set.
-    Set { kind: SetKind, name: String, generate: bool },
+    Set {
+        kind: SetKind,
+        name: String,
+        generate: bool,
+    },
     /// `element or element set, face`.
     Surface { name: String },
     /// The place of an instance.
@@ -51,9 +60,24 @@ impl Block {
         let (cell_type, n_nodes) = match kind {
             Kind::Solid { cell_type, .. } => (Some(cell_type), cell_type.n_nodes()),
             Kind::Unsupported(n_nodes) if n_nodes > 0 => (None, n_nodes),
-            _ => return Block::Others { name, set, first: first.1, continues: false },
+            _ => {
+                return Block::Others {
+                    name,
+                    set,
+                    first: first.1,
+                    continues: false,
+                };
+            }
         };
-        Block::Solids(Solids { name, cell_type, n_nodes, set, first, begun: None, nodes: Vec::new() })
+        Block::Solids(Solids {
+            name,
+            cell_type,
+            n_nodes,
+            set,
+            first,
+            begun: None,
+            nodes: Vec::new(),
+        })
     }
 }
 
@@ -62,9 +86,17 @@ impl Reader {
     pub(super) fn close_block(&mut self) -> Result<()> {
         let draft = &mut self.draft;
         match std::mem::replace(&mut self.block, Block::Skip) {
-            Block::Nodes { set: Some(set), first } => {
+            Block::Nodes {
+                set: Some(set),
+                first,
+            } => {
                 let ids = &draft.nodes.ids[first..];
-                draft.node_sets.entry(set).or_default().ids.extend_from_slice(ids);
+                draft
+                    .node_sets
+                    .entry(set)
+                    .or_default()
+                    .ids
+                    .extend_from_slice(ids);
             }
             Block::Solids(block) => {
                 if let Some((id, place)) = block.begun {
@@ -72,13 +104,24 @@ impl Reader {
                 }
                 if let Some(set) = block.set {
                     let set = draft.cell_sets.entry(set).or_default();
-                    set.ids.extend_from_slice(&draft.solids.ids[block.first.0..]);
-                    set.ids.extend_from_slice(&draft.other_elements[block.first.1..]);
+                    set.ids
+                        .extend_from_slice(&draft.solids.ids[block.first.0..]);
+                    set.ids
+                        .extend_from_slice(&draft.other_elements[block.first.1..]);
                 }
             }
-            Block::Others { set: Some(set), first, .. } => {
+            Block::Others {
+                set: Some(set),
+                first,
+                ..
+            } => {
                 let ids = &draft.other_elements[first..];
-                draft.cell_sets.entry(set).or_default().ids.extend_from_slice(ids);
+                draft
+                    .cell_sets
+                    .entry(set)
+                    .or_default()
+                    .ids
+                    .extend_from_slice(ids);
             }
             _ => {}
         }
@@ -92,13 +135,23 @@ impl Reader {
             Block::Skip => Ok(()),
             Block::Nodes { .. } => self.read_node(line),
             Block::Solids(solids) => self.read_solid(line, solids),
-            Block::Others { name, continues, .. } => {
+            Block::Others {
+                name, continues, ..
+            } => {
                 self.read_other(line, name, *continues);
                 *continues = line.ends_with(b",");
                 Ok(())
             }
-            Block::Set { kind, name, generate: true } => self.read_range(line, *kind, name),
-            Block::Set { kind, name, generate: false } => self.read_members(line, *kind, name),
+            Block::Set {
+                kind,
+                name,
+                generate: true,
+            } => self.read_range(line, *kind, name),
+            Block::Set {
+                kind,
+                name,
+                generate: false,
+            } => self.read_members(line, *kind, name),
             Block::Surface { name } => self.read_face(line, name),
             Block::Instance { name } => self.read_placement(line, name),
         };
@@ -124,7 +177,9 @@ impl Reader {
             }
         }
         if fields.count() > MOST_FIELDS - 4 {
-            return Err(self.error(Error::input("too many fields").expected("a node: number, x, y, z")));
+            return Err(
+                self.error(Error::input("too many fields").expected("a node: number, x, y, z"))
+            );
         }
         self.draft.nodes.push(id, coords, self.at);
         Ok(())
@@ -135,7 +190,10 @@ impl Reader {
         let (id, place) = match block.begun {
             Some(begun) => begun,
             None => {
-                let id = self.unsigned(fields.next().unwrap_or_default(), "the number of an element")?;
+                let id = self.unsigned(
+                    fields.next().unwrap_or_default(),
+                    "the number of an element",
+                )?;
                 (id, self.at)
             }
         };
@@ -149,7 +207,11 @@ impl Reader {
         }
         if block.nodes.len() == block.n_nodes {
             match block.cell_type {
-                Some(cell_type) => self.draft.solids.push(cell_type, id, block.nodes.drain(..), place),
+                Some(cell_type) => {
+                    self.draft
+                        .solids
+                        .push(cell_type, id, block.nodes.drain(..), place)
+                }
                 None => {
                     block.nodes.clear();
                     self.draft.note_unsupported(&block.name, place);
@@ -180,7 +242,9 @@ impl Reader {
         let mut n_fields = 0;
         for field in fields(line) {
             let Some(slot) = numbers.get_mut(n_fields) else {
-                return Err(self.error(Error::input("too many fields").expected("first, last, step")));
+                return Err(
+                    self.error(Error::input("too many fields").expected("first, last, step"))
+                );
             };
             if !field.is_empty() {
                 *slot = self.unsigned(field, "first, last, step")?;
@@ -190,7 +254,9 @@ impl Reader {
         let [first, last, step] = numbers;
         if n_fields < 2 || last < first || step == 0 {
             let error = Error::input(format!("not a range: `{}`", shown(line)));
-            return Err(self.error(error.expected("first, last, step with last not below first and step from 1")));
+            return Err(self.error(
+                error.expected("first, last, step with last not below first and step from 1"),
+            ));
         }
         self.members_of(kind, name).ranges.push((first, last, step));
         Ok(())
@@ -212,7 +278,11 @@ impl Reader {
 
     fn members_of(&mut self, kind: SetKind, name: &str) -> &mut IdSet {
         let draft = &mut self.draft;
-        let sets = if kind == SetKind::Node { &mut draft.node_sets } else { &mut draft.cell_sets };
+        let sets = if kind == SetKind::Node {
+            &mut draft.node_sets
+        } else {
+            &mut draft.cell_sets
+        };
         sets.entry(name.to_owned()).or_default()
     }
 
@@ -222,7 +292,9 @@ impl Reader {
             let instance = self.instance.as_deref()?.as_bytes();
             let (prefix, rest) = field.split_at_checked(instance.len())?;
             let rest = rest.strip_prefix(b".")?;
-            prefix.eq_ignore_ascii_case(instance).then(|| parse_unsigned(rest))?
+            prefix
+                .eq_ignore_ascii_case(instance)
+                .then(|| parse_unsigned(rest))?
         })
     }
 
@@ -233,18 +305,30 @@ impl Reader {
         let face = match label {
             [b'S' | b's', digit @ b'1'..=b'9'] => digit - b'1',
             _ => {
-                let error = Error::input(format!("surface `{name}`: `{}` is no face of a solid", shown(label)));
-                return Err(self.error(error.expected("an element or element set and a face, S1 to S6")));
+                let error = Error::input(format!(
+                    "surface `{name}`: `{}` is no face of a solid",
+                    shown(label)
+                ));
+                return Err(
+                    self.error(error.expected("an element or element set and a face, S1 to S6"))
+                );
             }
         };
         let members = match self.member(of) {
-            Some(id) => IdSet { ids: vec![id], ranges: Vec::new() },
-            None => self.find(SetKind::Element, unquoted(&String::from_utf8_lossy(of)))?.clone(),
+            Some(id) => IdSet {
+                ids: vec![id],
+                ranges: Vec::new(),
+            },
+            None => self
+                .find(SetKind::Element, unquoted(&String::from_utf8_lossy(of)))?
+                .clone(),
         };
         let at = self.at;
         let faces = self.draft.face_sets.entry(name.to_owned()).or_default();
         match faces.of_elements.last_mut() {
-            Some((last, of_last, _)) if *of_last == face && last.ranges.is_empty() && members.ranges.is_empty() => {
+            Some((last, of_last, _))
+                if *of_last == face && last.ranges.is_empty() && members.ranges.is_empty() =>
+            {
                 last.ids.extend(members.ids);
             }
             _ => faces.of_elements.push((members, face, at)),
@@ -254,9 +338,13 @@ impl Reader {
 
     /// A translation, or on a second line a rotation: only none at all is followed.
     fn read_placement(&mut self, line: &[u8], name: &str) -> Result<()> {
-        let moved = fields(line).filter(|f| !f.is_empty()).any(|f| parse_float(f) != Some(0.0));
+        let moved = fields(line)
+            .filter(|f| !f.is_empty())
+            .any(|f| parse_float(f) != Some(0.0));
         if moved {
-            let error = Error::input(format!("instance `{name}` is moved or rotated, which is not supported"));
+            let error = Error::input(format!(
+                "instance `{name}` is moved or rotated, which is not supported"
+            ));
             return Err(self.error(error.advice("write a flat deck, without parts and instances")));
         }
         Ok(())
@@ -264,18 +352,26 @@ impl Reader {
 
     fn unsigned(&self, field: &[u8], what: &str) -> Result<u64> {
         parse_unsigned(field).ok_or_else(|| {
-            self.error(Error::input(format!("not a whole number: `{}`", shown(field))).expected(what))
+            self.error(
+                Error::input(format!("not a whole number: `{}`", shown(field))).expected(what),
+            )
         })
     }
 }
 
 fn incomplete(id: u64, block: &Solids) -> Error {
     Error::input(format!("element {id} has {} nodes", block.nodes.len()))
-        .expected(format!("{} nodes for an element of type {}", block.n_nodes, block.name))
+        .expected(format!(
+            "{} nodes for an element of type {}",
+            block.n_nodes, block.name
+        ))
         .advice("the file may be cut off, or a line be missing")
 }
 
 /// The fields of a data line without blanks around them; a comma at its end starts no field.
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.strip_suffix(b",").unwrap_or(line).split(|&b| b == b',').map(trim)
+    line.strip_suffix(b",")
+        .unwrap_or(line)
+        .split(|&b| b == b',')
+        .map(trim)
 }

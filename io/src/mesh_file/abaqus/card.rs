@@ -21,10 +21,14 @@ const LONG: [&str; 5] = ["ELEMENT", "SURFACE", "INCLUDE", "INSTANCE", "ASSEMBLY"
 impl Card {
     /// Takes the line without its star. Continuation lines have been appended to it.
     pub(super) fn parse(line: &[u8]) -> Card {
-        let mut fields = split_unquoted(line).map(|f| String::from_utf8_lossy(trim(f)).into_owned());
+        let mut fields =
+            split_unquoted(line).map(|f| String::from_utf8_lossy(trim(f)).into_owned());
         let title = fields.next().unwrap_or_default().to_ascii_uppercase();
         let mut keyword = title.replace([' ', '\t'], "");
-        if let Some(whole) = LONG.iter().find(|l| keyword.len() >= 4 && l.starts_with(&keyword)) {
+        if let Some(whole) = LONG
+            .iter()
+            .find(|l| keyword.len() >= 4 && l.starts_with(&keyword))
+        {
             keyword = (*whole).to_owned();
         }
         let parameters = fields
@@ -50,7 +54,9 @@ impl Card {
 
     /// Whether a flag is there, whole or cut to three letters or more.
     pub(super) fn has_flag(&self, name: &str) -> bool {
-        self.parameters.iter().any(|(n, _)| n.len() >= 3 && name.starts_with(n.as_str()))
+        self.parameters
+            .iter()
+            .any(|(n, _)| n.len() >= 3 && name.starts_with(n.as_str()))
     }
 }
 
@@ -76,11 +82,17 @@ mod tests {
     #[test]
     fn keywords_and_parameters_in_any_spelling() {
         let card = Card::parse(b"Elset , ELSET = \"My, set\", Gen,  internal");
-        assert_eq!((card.title.as_str(), card.keyword.as_str()), ("ELSET", "ELSET"));
+        assert_eq!(
+            (card.title.as_str(), card.keyword.as_str()),
+            ("ELSET", "ELSET")
+        );
         assert_eq!(card.get("ELSET"), Some("My, set"));
         assert!(card.has_flag("GENERATE") && !card.has_flag("UNSORTED"));
         let card = Card::parse(b" solid  Section,elset=A");
-        assert_eq!((card.title.as_str(), card.keyword.as_str()), ("SOLID SECTION", "SOLIDSECTION"));
+        assert_eq!(
+            (card.title.as_str(), card.keyword.as_str()),
+            ("SOLID SECTION", "SOLIDSECTION")
+        );
         assert_eq!(Card::parse(b"Elem,Type=c3d8").keyword, "ELEMENT");
         assert_eq!(Card::parse(b"NODE PRINT").keyword, "NODEPRINT");
     }

@@ -23,7 +23,10 @@ pub(super) enum Kind {
 /// Takes the element name in capitals.
 pub(super) fn element_kind(name: &str) -> Kind {
     const UNSUPPORTED: [&str; 6] = ["AC3D", "F3D", "COH3D", "CIN3D", "GK3D", "SC"];
-    if let Some(rest) = name.strip_prefix("C3D").or_else(|| name.strip_prefix("DC3D")) {
+    if let Some(rest) = name
+        .strip_prefix("C3D")
+        .or_else(|| name.strip_prefix("DC3D"))
+    {
         let (n_nodes, letters) = split_number(rest);
         let cell_type = match n_nodes {
             4 => CellType::Tet4,
@@ -37,14 +40,21 @@ pub(super) fn element_kind(name: &str) -> Kind {
         let special = letters.contains(|c| !matches!(c, 'R' | 'I' | 'M' | 'S'));
         return Kind::Solid { cell_type, special };
     }
-    match UNSUPPORTED.iter().find_map(|prefix| name.strip_prefix(prefix)) {
-        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => Kind::Unsupported(split_number(rest).0),
+    match UNSUPPORTED
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+    {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            Kind::Unsupported(split_number(rest).0)
+        }
         _ => Kind::Other,
     }
 }
 
 fn split_number(text: &str) -> (usize, &str) {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     (text[..end].parse().unwrap_or(0), &text[end..])
 }
 
@@ -55,15 +65,23 @@ mod tests {
 
     #[test]
     fn names_of_solids_and_others() {
-        let solid = |cell_type| Kind::Solid { cell_type, special: false };
+        let solid = |cell_type| Kind::Solid {
+            cell_type,
+            special: false,
+        };
         assert_eq!(element_kind("C3D10M"), solid(CellType::Tet10));
         assert_eq!(element_kind("C3D20R"), solid(CellType::Hex20));
         assert_eq!(element_kind("DC3D4"), solid(CellType::Tet4));
-        let hybrid = Kind::Solid { cell_type: CellType::Hex8, special: true };
+        let hybrid = Kind::Solid {
+            cell_type: CellType::Hex8,
+            special: true,
+        };
         assert_eq!(element_kind("C3D8RH"), hybrid);
         assert_eq!(element_kind("C3D15"), Kind::Unsupported(15));
         assert_eq!(element_kind("SC8R"), Kind::Unsupported(8));
-        for other in ["S4R", "SCALE", "SPRINGA", "T3D2", "CPS4", "MASS", "U1", "B31", ""] {
+        for other in [
+            "S4R", "SCALE", "SPRINGA", "T3D2", "CPS4", "MASS", "U1", "B31", "",
+        ] {
             assert_eq!(element_kind(other), Kind::Other, "{other}");
         }
     }

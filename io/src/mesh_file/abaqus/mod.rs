@@ -63,10 +63,19 @@ struct Reader {
 }
 
 /// Keywords without meaning for the mesh that need no warning.
-const SILENT: [&str; 6] = ["HEADING", "PREPRINT", "ENDPART", "ENDINSTANCE", "ENDASSEMBLY", "END"];
+const SILENT: [&str; 6] = [
+    "HEADING",
+    "PREPRINT",
+    "ENDPART",
+    "ENDINSTANCE",
+    "ENDASSEMBLY",
+    "END",
+];
 
 /// Keywords that make or move nodes and elements.
-const REFUSED: [&str; 8] = ["NGEN", "NFILL", "NCOPY", "NMAP", "ELGEN", "ELCOPY", "SYSTEM", "SUBMODEL"];
+const REFUSED: [&str; 8] = [
+    "NGEN", "NFILL", "NCOPY", "NMAP", "ELGEN", "ELCOPY", "SYSTEM", "SUBMODEL",
+];
 
 /// How many keywords a warning lists.
 const SHOWN: usize = 12;
@@ -79,7 +88,8 @@ impl Reader {
     /// Reads file number `file` of the draft. What a data line means carries over into an included file and back.
     fn read_file(&mut self, file: u16, bytes: &[u8]) -> Result<()> {
         let path = &self.draft.files[usize::from(file)];
-        self.included_by.push(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        self.included_by
+            .push(path.canonicalize().unwrap_or_else(|_| path.clone()));
         let outer = self.at;
         self.at = Place { file, line: 0 };
         let mut rest = bytes;
@@ -143,7 +153,9 @@ impl Reader {
             "ENDINSTANCE" => self.in_assembly = true,
             keyword if REFUSED.contains(&keyword) => {
                 let error = Error::input(format!("keyword *{} is not supported", card.title));
-                return Err(self.error(error.advice("write the deck with all nodes and elements listed")));
+                return Err(
+                    self.error(error.advice("write the deck with all nodes and elements listed"))
+                );
             }
             keyword if SILENT.contains(&keyword) => {}
             _ => {
@@ -153,7 +165,12 @@ impl Reader {
             }
         }
         match card.get("INPUT") {
-            Some(input) if matches!(card.keyword.as_str(), "INCLUDE" | "NODE" | "ELEMENT" | "NSET" | "ELSET") => {
+            Some(input)
+                if matches!(
+                    card.keyword.as_str(),
+                    "INCLUDE" | "NODE" | "ELEMENT" | "NSET" | "ELSET"
+                ) =>
+            {
                 self.include(input)
             }
             _ => Ok(()),
@@ -161,7 +178,10 @@ impl Reader {
     }
 
     fn missing(&self, parameter: &str, card: &Card) -> Error {
-        self.error(Error::input(format!("*{} without {parameter}=", card.title)).expected(format!("{parameter}=...")))
+        self.error(
+            Error::input(format!("*{} without {parameter}=", card.title))
+                .expected(format!("{parameter}=...")),
+        )
     }
 
     fn include(&mut self, input: &str) -> Result<()> {
@@ -189,23 +209,43 @@ impl Reader {
     }
 
     fn start_nodes(&mut self, card: &Card) -> Result<()> {
-        if let Some(system) = card.get("SYSTEM").filter(|s| !s.eq_ignore_ascii_case("R") && !s.is_empty()) {
+        if let Some(system) = card
+            .get("SYSTEM")
+            .filter(|s| !s.eq_ignore_ascii_case("R") && !s.is_empty())
+        {
             let error = Error::input(format!("*NODE with SYSTEM={system} is not supported"));
             return Err(self.error(error.expected("rectangular coordinates")));
         }
-        let set = card.get("NSET").map(|name| self.define(SetKind::Node, name));
-        self.block = Block::Nodes { set, first: self.draft.nodes.ids.len() };
+        let set = card
+            .get("NSET")
+            .map(|name| self.define(SetKind::Node, name));
+        self.block = Block::Nodes {
+            set,
+            first: self.draft.nodes.ids.len(),
+        };
         Ok(())
     }
 
     fn start_elements(&mut self, card: &Card) -> Result<()> {
-        let Some(name) = card.get("TYPE").map(str::to_ascii_uppercase).filter(|t| !t.is_empty()) else {
+        let Some(name) = card
+            .get("TYPE")
+            .map(str::to_ascii_uppercase)
+            .filter(|t| !t.is_empty())
+        else {
             return Err(self.missing("TYPE", card));
         };
-        let set = card.get("ELSET").map(|name| self.define(SetKind::Element, name));
+        let set = card
+            .get("ELSET")
+            .map(|name| self.define(SetKind::Element, name));
         let kind = element_kind(&name);
-        if let Kind::Solid { cell_type, special: true } = kind {
-            let warning = format!("element type {name} is read as {cell_type}: its special formulation is not kept");
+        if let Kind::Solid {
+            cell_type,
+            special: true,
+        } = kind
+        {
+            let warning = format!(
+                "element type {name} is read as {cell_type}: its special formulation is not kept"
+            );
             if !self.draft.warnings.contains(&warning) {
                 self.draft.warnings.push(warning);
             }
@@ -219,12 +259,17 @@ impl Reader {
             return Err(self.missing(parameter, card));
         };
         if kind == SetKind::Node && card.get("ELSET").is_some() {
-            let error = Error::input("*NSET with ELSET= is not supported").advice("list the nodes of the set");
+            let error = Error::input("*NSET with ELSET= is not supported")
+                .advice("list the nodes of the set");
             return Err(self.error(error));
         }
         self.refuse_other_instance(card)?;
         let name = self.define(kind, name);
-        self.block = Block::Set { kind, name, generate: card.has_flag("GENERATE") };
+        self.block = Block::Set {
+            kind,
+            name,
+            generate: card.has_flag("GENERATE"),
+        };
         Ok(())
     }
 
@@ -234,14 +279,19 @@ impl Reader {
         };
         let of_type = card.get("TYPE").unwrap_or("ELEMENT").to_ascii_uppercase();
         self.block = match of_type.as_str() {
-            "NODE" => Block::Set { kind: SetKind::Node, name: self.define(SetKind::Node, name), generate: false },
+            "NODE" => Block::Set {
+                kind: SetKind::Node,
+                name: self.define(SetKind::Node, name),
+                generate: false,
+            },
             "ELEMENT" if card.get("COMBINE").is_none() => {
                 let name = self.define(SetKind::Surface, name);
                 self.draft.face_sets.entry(name.clone()).or_default();
                 Block::Surface { name }
             }
             _ => {
-                let warning = format!("surface `{name}` is neither of elements nor of nodes, ignored");
+                let warning =
+                    format!("surface `{name}` is neither of elements nor of nodes, ignored");
                 self.draft.warnings.push(warning);
                 Block::Skip
             }
@@ -306,10 +356,16 @@ impl Reader {
     fn find(&self, kind: SetKind, name: &str) -> Result<&IdSet> {
         let of_instance = self.instance.as_deref().and_then(|instance| {
             let (prefix, rest) = name.split_at_checked(instance.len())?;
-            prefix.eq_ignore_ascii_case(instance).then(|| rest.strip_prefix('.'))?
+            prefix
+                .eq_ignore_ascii_case(instance)
+                .then(|| rest.strip_prefix('.'))?
         });
         let written = self.names.find(kind, of_instance.unwrap_or(name));
-        let sets = if kind == SetKind::Node { &self.draft.node_sets } else { &self.draft.cell_sets };
+        let sets = if kind == SetKind::Node {
+            &self.draft.node_sets
+        } else {
+            &self.draft.cell_sets
+        };
         written.and_then(|name| sets.get(name)).ok_or_else(|| {
             let error = Error::input(format!("{} `{name}` does not exist", kind.title()));
             self.error(error.expected("a set defined before this line"))
@@ -319,17 +375,31 @@ impl Reader {
     fn warn_of_skipped(&mut self) {
         let warnings = &mut self.draft.warnings;
         if !self.skipped_elements.is_empty() {
-            let counts: Vec<String> = self.skipped_elements.iter().map(|(name, n)| format!("{n} {name}")).collect();
-            warnings.push(format!("elements that are no solids, ignored: {}", counts.join(", ")));
+            let counts: Vec<String> = self
+                .skipped_elements
+                .iter()
+                .map(|(name, n)| format!("{n} {name}"))
+                .collect();
+            warnings.push(format!(
+                "elements that are no solids, ignored: {}",
+                counts.join(", ")
+            ));
         }
         let keywords = &self.skipped_keywords;
         if !keywords.is_empty() {
-            let shown: Vec<String> = keywords.iter().take(SHOWN).map(|k| format!("*{k}")).collect();
+            let shown: Vec<String> = keywords
+                .iter()
+                .take(SHOWN)
+                .map(|k| format!("*{k}"))
+                .collect();
             let more = match keywords.len().saturating_sub(SHOWN) {
                 0 => String::new(),
                 n => format!(" and {n} more"),
             };
-            warnings.push(format!("only the mesh of the deck is read; ignored: {}{more}", shown.join(", ")));
+            warnings.push(format!(
+                "only the mesh of the deck is read; ignored: {}{more}",
+                shown.join(", ")
+            ));
         }
     }
 }

@@ -53,7 +53,10 @@ impl SetNames {
             Some((written, by_assembly)) if in_assembly && !*by_assembly => {
                 let of_part = std::mem::replace(written, name.to_owned());
                 *by_assembly = true;
-                Defined::Instead { name: name.to_owned(), of_part }
+                Defined::Instead {
+                    name: name.to_owned(),
+                    of_part,
+                }
             }
             Some((written, _)) => Defined::As(written.clone()),
             None => {
@@ -71,8 +74,14 @@ mod tests {
     #[test]
     fn names_compare_without_case_and_keep_their_first_form() {
         let mut names = SetNames::default();
-        assert_eq!(names.define(SetKind::Node, "Fix", false), Defined::As("Fix".into()));
-        assert_eq!(names.define(SetKind::Node, "FIX", false), Defined::As("Fix".into()));
+        assert_eq!(
+            names.define(SetKind::Node, "Fix", false),
+            Defined::As("Fix".into())
+        );
+        assert_eq!(
+            names.define(SetKind::Node, "FIX", false),
+            Defined::As("Fix".into())
+        );
         assert_eq!(names.find(SetKind::Node, "fix"), Some("Fix"));
         assert_eq!(names.find(SetKind::Element, "fix"), None);
     }
@@ -81,8 +90,14 @@ mod tests {
     fn the_assembly_wins_over_the_part() {
         let mut names = SetNames::default();
         names.define(SetKind::Node, "Set-1", false);
-        let instead = Defined::Instead { name: "SET-1".into(), of_part: "Set-1".into() };
+        let instead = Defined::Instead {
+            name: "SET-1".into(),
+            of_part: "Set-1".into(),
+        };
         assert_eq!(names.define(SetKind::Node, "SET-1", true), instead);
-        assert_eq!(names.define(SetKind::Node, "set-1", true), Defined::As("SET-1".into()));
+        assert_eq!(
+            names.define(SetKind::Node, "set-1", true),
+            Defined::As("SET-1".into())
+        );
     }
 }

@@ -26,9 +26,17 @@ const IN_ORDER: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 /// Gmsh has the edges 0-3, 2-3, 1-3 where we have 0-3, 1-3, 2-3.
 const TET10: [u8; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8];
 /// Gmsh's edges: 01 03 04 12 15 23 26 37 45 47 56 67.
-const HEX20: [u8; 20] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15];
+const HEX20: [u8; 20] = [
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15,
+];
 
-const fn other(number: u16, name: &'static str, dimension: u8, n_nodes: usize, n_corners: usize) -> ElementType {
+const fn other(
+    number: u16,
+    name: &'static str,
+    dimension: u8,
+    n_nodes: usize,
+    n_corners: usize,
+) -> ElementType {
     ElementType {
         number,
         name,
@@ -118,13 +126,27 @@ mod tests {
     fn mid_nodes_land_on_our_edges() {
         let tet = [[0, 1], [1, 2], [2, 0], [3, 0], [3, 2], [3, 1]];
         let hex = [
-            [0, 1], [0, 3], [0, 4], [1, 2], [1, 5], [2, 3], [2, 6], [3, 7], [4, 5], [4, 7], [5, 6], [6, 7],
+            [0, 1],
+            [0, 3],
+            [0, 4],
+            [1, 2],
+            [1, 5],
+            [2, 3],
+            [2, 6],
+            [3, 7],
+            [4, 5],
+            [4, 7],
+            [5, 6],
+            [6, 7],
         ];
         let check = |cell_type: CellType, order: &[u8], edges: &[[u8; 2]]| {
             let n_corners = cell_type.n_corners();
             for (k, &[a, b]) in cell_type.edges().iter().enumerate() {
                 let [c, d] = edges[usize::from(order[n_corners + k]) - n_corners];
-                assert!((a, b) == (c, d) || (a, b) == (d, c), "{cell_type} edge {a}-{b}");
+                assert!(
+                    (a, b) == (c, d) || (a, b) == (d, c),
+                    "{cell_type} edge {a}-{b}"
+                );
             }
         };
         check(CellType::Tet10, &TET10, &tet);

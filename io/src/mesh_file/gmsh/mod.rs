@@ -107,9 +107,11 @@ impl Reader {
                 return if end == b"$EndPhysicalNames" {
                     Ok(())
                 } else {
-                    Err(Error::input(format!("`{}` inside $PhysicalNames", shown(end)))
-                        .at_line(scan.line() - 1)
-                        .expected("`$EndPhysicalNames`"))
+                    Err(
+                        Error::input(format!("`{}` inside $PhysicalNames", shown(end)))
+                            .at_line(scan.line() - 1)
+                            .expected("`$EndPhysicalNames`"),
+                    )
                 };
             }
             if std::mem::replace(&mut is_count, false) {
@@ -122,14 +124,22 @@ impl Reader {
             let inner = text.strip_prefix(b"\"").and_then(|t| t.strip_suffix(b"\""));
             let name = String::from_utf8_lossy(inner.unwrap_or(text)).into_owned();
             if !name.is_empty() && dimension <= 3 {
-                self.names.insert((dimension as u8, number.saturating_abs()), name);
+                self.names
+                    .insert((dimension as u8, number.saturating_abs()), name);
             }
         }
         Err(source.cut_off())
     }
 
     /// Takes one element into the mesh and its groups (given by number; 0 is none).
-    fn add_element(&mut self, kind: &ElementType, id: u64, nodes: &[u64], groups: &[i64], place: Place) {
+    fn add_element(
+        &mut self,
+        kind: &ElementType,
+        id: u64,
+        nodes: &[u64],
+        groups: &[i64],
+        place: Place,
+    ) {
         match (kind.dimension, kind.solid) {
             (3, Some((cell_type, order))) => {
                 let ordered = order.iter().map(|&k| nodes[usize::from(k)]);
@@ -141,7 +151,11 @@ impl Reader {
             }
             _ => {}
         }
-        for group in groups.iter().map(|g| g.saturating_abs()).filter(|&g| g != 0) {
+        for group in groups
+            .iter()
+            .map(|g| g.saturating_abs())
+            .filter(|&g| g != 0)
+        {
             match kind.dimension {
                 3 => self.groups.solids.entry(group).or_default().push(id),
                 2 => {
@@ -178,7 +192,11 @@ impl Reader {
             used.insert((dimension, group));
             ids.sort_unstable();
             ids.dedup();
-            let set = self.draft.node_sets.entry(name_of(dimension, group)).or_default();
+            let set = self
+                .draft
+                .node_sets
+                .entry(name_of(dimension, group))
+                .or_default();
             set.ids.extend(ids);
         }
         for (key, name) in names.iter().filter(|(key, _)| !used.contains(key)) {
@@ -218,18 +236,22 @@ fn read_header(source: &mut Source) -> Result<Version> {
         "2" | "2.0" | "2.1" | "2.2" => Version::V2,
         "4.1" => Version::V4,
         _ => {
-            return Err(Error::input(format!("Gmsh format {field} is not supported"))
-                .at_line(line)
-                .expected("format 2.2 or 4.1")
-                .advice("write the mesh with `-format msh41`"));
+            return Err(
+                Error::input(format!("Gmsh format {field} is not supported"))
+                    .at_line(line)
+                    .expected("format 2.2 or 4.1")
+                    .advice("write the mesh with `-format msh41`"),
+            );
         }
     };
     let binary = source.scan.unsigned("0 (ASCII) or 1 (binary)")?;
     let size = source.scan.unsigned("the size of a number, 8")?;
     if binary > 1 || size != 8 {
-        return Err(Error::input(format!("file type {binary}, data size {size}"))
-            .at_line(line)
-            .expected("file type 0 (ASCII) or 1 (binary), data size 8"));
+        return Err(
+            Error::input(format!("file type {binary}, data size {size}"))
+                .at_line(line)
+                .expected("file type 0 (ASCII) or 1 (binary), data size 8"),
+        );
     }
     if binary == 1 {
         source.scan.rest_of_line();
@@ -247,7 +269,9 @@ fn skip_section(source: &mut Source, name: &[u8], line: usize) -> Result<()> {
         return Ok(());
     }
     let what = format!("the file ends inside section ${}", shown(name));
-    Err(Error::input(what).at_line(line).advice("it may be cut off: write it again"))
+    Err(Error::input(what)
+        .at_line(line)
+        .advice("it may be cut off: write it again"))
 }
 
 #[cfg(test)]

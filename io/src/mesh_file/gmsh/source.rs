@@ -81,14 +81,22 @@ impl<'a> Source<'a> {
 
     /// In text the line must end here.
     pub(super) fn end_of_record(&mut self, what: &str) -> Result<()> {
-        if self.binary { Ok(()) } else { self.scan.end_of_record(what) }
+        if self.binary {
+            Ok(())
+        } else {
+            self.scan.end_of_record(what)
+        }
     }
 
     /// An int.
     pub(super) fn int(&mut self, what: &str) -> Result<i64> {
         if self.binary {
             let bytes = self.take()?;
-            let int = if self.big_endian { i32::from_be_bytes(bytes) } else { i32::from_le_bytes(bytes) };
+            let int = if self.big_endian {
+                i32::from_be_bytes(bytes)
+            } else {
+                i32::from_le_bytes(bytes)
+            };
             return Ok(i64::from(int));
         }
         self.start_field()?;
@@ -116,7 +124,11 @@ impl<'a> Source<'a> {
     pub(super) fn size(&mut self, what: &str) -> Result<u64> {
         if self.binary {
             let bytes = self.take()?;
-            return Ok(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) });
+            return Ok(if self.big_endian {
+                u64::from_be_bytes(bytes)
+            } else {
+                u64::from_le_bytes(bytes)
+            });
         }
         self.start_field()?;
         self.scan.unsigned(what)
@@ -128,17 +140,29 @@ impl<'a> Source<'a> {
             return self.scan.float(what);
         }
         let bytes = self.take()?;
-        let number = if self.big_endian { f64::from_be_bytes(bytes) } else { f64::from_le_bytes(bytes) };
+        let number = if self.big_endian {
+            f64::from_be_bytes(bytes)
+        } else {
+            f64::from_le_bytes(bytes)
+        };
         if number.is_finite() {
             return Ok(number);
         }
         let at = self.scan.position() - 8;
-        Err(Error::input(format!("not a number: `{number}` at byte {at} in section ${}", self.section)).expected(what))
+        Err(Error::input(format!(
+            "not a number: `{number}` at byte {at} in section ${}",
+            self.section
+        ))
+        .expected(what))
     }
 
     /// Three finite coordinates.
     pub(super) fn coords(&mut self) -> Result<[f64; 3]> {
-        Ok([self.float("coordinate x")?, self.float("coordinate y")?, self.float("coordinate z")?])
+        Ok([
+            self.float("coordinate x")?,
+            self.float("coordinate y")?,
+            self.float("coordinate z")?,
+        ])
     }
 
     /// Passes over `n` doubles of no interest.
@@ -168,19 +192,35 @@ impl<'a> Source<'a> {
             return Ok(());
         }
         let what = format!("section ${} goes on after its last entry", self.section);
-        let error = Error::input(what).expected(format!("`$End{}`, found `{}`", self.section, shown(found)));
-        Err(if self.binary { error } else { error.at_line(line) })
+        let error = Error::input(what).expected(format!(
+            "`$End{}`, found `{}`",
+            self.section,
+            shown(found)
+        ));
+        Err(if self.binary {
+            error
+        } else {
+            error.at_line(line)
+        })
     }
 
     /// The file ends inside the section.
     pub(super) fn cut_off(&self) -> Error {
         let error = Error::input(format!("the file ends inside section ${}", self.section))
             .advice("it may be cut off: write it again");
-        if self.binary { error } else { error.at_line(self.scan.line()) }
+        if self.binary {
+            error
+        } else {
+            error.at_line(self.scan.line())
+        }
     }
 
     fn start_field(&mut self) -> Result<()> {
-        if self.across_lines { self.record() } else { Ok(()) }
+        if self.across_lines {
+            self.record()
+        } else {
+            Ok(())
+        }
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N]> {

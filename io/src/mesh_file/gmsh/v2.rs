@@ -76,7 +76,11 @@ pub(super) fn read_type(source: &mut Source) -> Result<&'static ElementType> {
     let number = source.int("an element type")?;
     element_type(number).ok_or_else(|| {
         let error = Error::input(format!("unknown Gmsh element type {number}"));
-        if place.line > 0 { error.at_line(place.line as usize) } else { error }
+        if place.line > 0 {
+            error.at_line(place.line as usize)
+        } else {
+            error
+        }
     })
 }
 

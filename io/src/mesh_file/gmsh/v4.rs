@@ -39,7 +39,12 @@ impl Entities {
         Ok(())
     }
 
-    fn read_entity(&mut self, source: &mut Source, dimension: i64, partitioned: bool) -> Result<()> {
+    fn read_entity(
+        &mut self,
+        source: &mut Source,
+        dimension: i64,
+        partitioned: bool,
+    ) -> Result<()> {
         let number = source.int("the number of an entity")?;
         if partitioned {
             source.int("the dimension of the parent")?;
@@ -85,7 +90,11 @@ pub(super) fn read_nodes(reader: &mut Reader, source: &mut Source) -> Result<()>
             ids.push(source.size("the number of a node")?);
         }
         source.across_lines = false;
-        let n_parameters = if parametric { dimension.clamp(0, 3) as usize } else { 0 };
+        let n_parameters = if parametric {
+            dimension.clamp(0, 3) as usize
+        } else {
+            0
+        };
         for &id in &ids {
             source.record()?;
             let place = source.place();
@@ -99,7 +108,11 @@ pub(super) fn read_nodes(reader: &mut Reader, source: &mut Source) -> Result<()>
 }
 
 /// Blocks of elements of one entity and one type: `number nodes...` each.
-pub(super) fn read_elements(reader: &mut Reader, source: &mut Source, entities: &Entities) -> Result<()> {
+pub(super) fn read_elements(
+    reader: &mut Reader,
+    source: &mut Source,
+    entities: &Entities,
+) -> Result<()> {
     let (n_blocks, _) = read_head(source, "elements")?;
     for _ in 0..n_blocks {
         source.record()?;
@@ -109,7 +122,10 @@ pub(super) fn read_elements(reader: &mut Reader, source: &mut Source, entities: 
         let in_block = source.size("the number of elements of a block")?;
         source.end_of_record("the head of a block: dimension entity type count")?;
 
-        let groups = entities.0.get(&(dimension, entity)).map_or(&[][..], Vec::as_slice);
+        let groups = entities
+            .0
+            .get(&(dimension, entity))
+            .map_or(&[][..], Vec::as_slice);
         let mut nodes = [0; MOST_NODES];
         let nodes = &mut nodes[..kind.n_nodes];
         for _ in 0..in_block {
