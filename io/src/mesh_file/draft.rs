@@ -133,6 +133,8 @@ pub(super) struct Draft {
     pub(super) solids: DraftSolids,
     /// Numbers of elements that are no solids: a set may name them.
     pub(super) other_elements: Vec<u64>,
+    /// Those of them that may lie on faces of solids, by number.
+    pub(super) surface_elements: Vec<(u64, Facet)>,
     /// Solids of types this program does not know yet: name, first place, count.
     pub(super) unsupported: BTreeMap<String, (Place, usize)>,
     pub(super) node_sets: BTreeMap<String, IdSet>,

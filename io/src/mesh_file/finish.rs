@@ -4,20 +4,15 @@
 //! Invariant: knows no file format, and changes neither coordinates nor the node order of an element.
 
 use super::MeshFile;
-use super::draft::{Draft, DraftFaces, IdSet};
+use super::draft::Draft;
 use super::id_lookup::IdLookup;
-use fem_mesh::facets::match_facets;
-use fem_mesh::{CellFace, CellType, Cells, Error, Mesh, Result};
-use std::collections::BTreeMap;
-
-/// Name of the element set that holds every element.
-const ALL: &str = "all";
+use fem_mesh::{CellType, Cells, Error, Mesh, Result};
 
 /// How many numbers a message lists.
 const SHOWN: usize = 5;
 
 /// Index of a node that no solid uses.
-const DROPPED: u32 = u32::MAX;
+pub(super) const DROPPED: u32 = u32::MAX;
 
 impl Draft {
     /// Checks everything and makes the mesh. Fails on what the documentation of [`super::read`] lists.
@@ -34,9 +29,7 @@ impl Draft {
             cells,
             ..Mesh::default()
         };
-        self.resolve_node_sets(&mut mesh, &node_lookup, &new_index);
-        self.resolve_cell_sets(&mut mesh, &cell_lookup);
-        self.resolve_face_sets(&mut mesh, (&node_lookup, &new_index), &cell_lookup)?;
+        self.resolve_sets(&mut mesh, (&node_lookup, &new_index), &cell_lookup)?;
         mesh.node_ids = self.nodes.ids;
         mesh.coords = self.nodes.coords;
         mesh.cell_ids = self.solids.ids;
@@ -269,215 +262,10 @@ impl Draft {
             ));
         }
     }
-
-    fn resolve_node_sets(&mut self, mesh: &mut Mesh, lookup: &IdLookup, new_index: &[u32]) {
-        for (name, set) in std::mem::take(&mut self.node_sets) {
-            let (old, unknown) = members(&set, lookup);
-            self.warn_of_unknown(&format!("node set `{name}`"), "node", &unknown);
-            let mut nodes: Vec<u32> = old.iter().map(|&k| new_index[k as usize]).collect();
-            nodes.retain(|&k| k != DROPPED);
-            nodes.sort_unstable();
-            if nodes.is_empty() {
-                let why = if old.is_empty() {
-                    "has no nodes"
-                } else {
-                    "has only nodes in no solid element"
-                };
-                self.warnings.push(format!("node set `{name}` {why}"));
-            }
-            mesh.sets.nodes.insert(name, nodes);
-        }
-    }
-
-    fn resolve_cell_sets(&mut self, mesh: &mut Mesh, lookup: &IdLookup) {
-        let others = IdLookup::new(&self.other_elements).0;
-        let mut empty = Vec::new();
-        for (name, set) in std::mem::take(&mut self.cell_sets) {
-            let (cells, mut unknown) = members(&set, lookup);
-            unknown.retain(|&id| others.get(id).is_none());
-            self.warn_of_unknown(&format!("element set `{name}`"), "element", &unknown);
-            if cells.is_empty() {
-                empty.push(format!("`{name}`"));
-            }
-            mesh.sets.cells.insert(name, cells);
-        }
-        if !empty.is_empty() {
-            self.warnings.push(format!(
-                "element set{} without solid elements: {}",
-                plural(empty.len()),
-                empty.join(", ")
-            ));
-        }
-        if !mesh
-            .sets
-            .cells
-            .keys()
-            .any(|name| name.eq_ignore_ascii_case(ALL))
-        {
-            let every = (0..mesh.n_cells() as u32).collect();
-            mesh.sets.cells.insert(ALL.to_owned(), every);
-        }
-    }
-
-    fn resolve_face_sets(
-        &mut self,
-        mesh: &mut Mesh,
-        nodes: (&IdLookup, &[u32]),
-        cell_lookup: &IdLookup,
-    ) -> Result<()> {
-        let drafts = std::mem::take(&mut self.face_sets);
-        let mut found = self.match_facets(&drafts, &mesh.cells, nodes)?;
-        for (name, draft) in drafts {
-            let mut faces = found.remove(&name).unwrap_or_default();
-            let mut unknown = Vec::new();
-            for (set, face, place) in &draft.of_elements {
-                let (cells, missing) = members(set, cell_lookup);
-                unknown.extend(missing);
-                for cell in cells {
-                    let n_faces = mesh.cells.types[cell as usize].faces().len();
-                    if usize::from(*face) >= n_faces {
-                        let error = self.no_such_face(&name, cell as usize, *face);
-                        return Err(
-                            self.error_at(*place, error.expected(format!("S1 to S{n_faces}")))
-                        );
-                    }
-                    faces.push(CellFace { cell, face: *face });
-                }
-            }
-            self.warn_of_unknown(&format!("surface `{name}`"), "solid element", &unknown);
-            faces.sort_unstable();
-            faces.dedup();
-            if faces.is_empty() {
-                self.warnings
-                    .push(format!("surface `{name}` has no faces of solid elements"));
-            }
-            mesh.sets.faces.insert(name, faces);
-        }
-        Ok(())
-    }
-
-    fn no_such_face(&self, surface: &str, cell: usize, face: u8) -> Error {
-        let [cell_type, id] = [
-            self.solids.types[cell].to_string(),
-            self.solids.ids[cell].to_string(),
-        ];
-        Error::input(format!(
-            "surface `{surface}` names face S{} of element {id}, a {cell_type}",
-            face + 1
-        ))
-    }
-
-    /// Finds the solid faces under all surface elements at once.
-    fn match_facets(
-        &mut self,
-        drafts: &BTreeMap<String, DraftFaces>,
-        cells: &Cells,
-        (lookup, new_index): (&IdLookup, &[u32]),
-    ) -> Result<BTreeMap<String, Vec<CellFace>>> {
-        let mut facets = Cells::default();
-        let mut ends = Vec::new();
-        let mut alone = vec![0_usize; drafts.len()];
-        for ((name, draft), alone) in drafts.iter().zip(&mut alone) {
-            for facet in &draft.facets {
-                let mut corners = [0; 4];
-                for (slot, &id) in corners.iter_mut().zip(facet.corners()) {
-                    let old = lookup.get(id).ok_or_else(|| {
-                        let what = format!(
-                            "a surface element of `{name}` names node {id}, which does not exist"
-                        );
-                        self.error_at(Default::default(), Error::input(what))
-                    })?;
-                    *slot = new_index[old as usize];
-                }
-                let corners = &corners[..facet.corners().len()];
-                let facet_type = if corners.len() == 3 {
-                    CellType::Tri3
-                } else {
-                    CellType::Quad4
-                };
-                if corners.contains(&DROPPED) {
-                    *alone += 1;
-                } else {
-                    facets.push(facet_type, corners);
-                }
-            }
-            ends.push(facets.len());
-        }
-
-        let matches = match_facets(cells, &facets);
-        let mut found = BTreeMap::new();
-        let mut start = 0;
-        for (((name, _), end), alone) in drafts.iter().zip(ends).zip(alone) {
-            let faces: Vec<CellFace> = matches.faces[start..end]
-                .iter()
-                .flatten()
-                .copied()
-                .collect();
-            let within = |list: &[u32]| {
-                list.iter()
-                    .filter(|&&f| (start..end).contains(&(f as usize)))
-                    .count()
-            };
-            self.warn_of_facets(
-                name,
-                alone + within(&matches.without_cell),
-                within(&matches.between_cells),
-            );
-            found.insert(name.clone(), faces);
-            start = end;
-        }
-        Ok(found)
-    }
-
-    fn warn_of_facets(&mut self, name: &str, without_cell: usize, between_cells: usize) {
-        if without_cell > 0 {
-            self.warnings.push(format!(
-                "{without_cell} surface element{} of `{name}` lie{} on no face of a solid element, ignored",
-                plural(without_cell),
-                if without_cell == 1 { "s" } else { "" }
-            ));
-        }
-        if between_cells > 0 {
-            self.warnings.push(format!(
-                "{between_cells} surface element{} of `{name}` between two solid elements: the face of the one that \
-                 comes first in the file is taken",
-                plural(between_cells)
-            ));
-        }
-    }
-
-    fn warn_of_unknown(&mut self, set: &str, kind: &str, unknown: &[u64]) {
-        if !unknown.is_empty() {
-            let (n, ids) = (unknown.len(), listed(unknown.iter().copied()));
-            let verb = if n == 1 { "does" } else { "do" };
-            self.warnings.push(format!(
-                "{set} names {n} {kind}{} that {verb} not exist: {ids}",
-                plural(n)
-            ));
-        }
-    }
 }
 
 /// Nodes of the largest solid.
 const MOST_NODES: usize = 20;
-
-/// Indices of the members of a set, ascending, once each; and the numbers that do not exist.
-fn members(set: &IdSet, lookup: &IdLookup) -> (Vec<u32>, Vec<u64>) {
-    let mut indices = Vec::with_capacity(set.ids.len());
-    let mut unknown = Vec::new();
-    for &id in &set.ids {
-        match lookup.get(id) {
-            Some(index) => indices.push(index),
-            None => unknown.push(id),
-        }
-    }
-    for &range in &set.ranges {
-        lookup.for_range(range, |index| indices.push(index));
-    }
-    indices.sort_unstable();
-    indices.dedup();
-    (indices, unknown)
-}
 
 fn corners_of(cells: &Cells, cell: usize) -> &[u32] {
     &cells.nodes_of(cell)[..cells.types[cell].n_corners()]
@@ -498,12 +286,12 @@ fn repeated_entry(nodes: &[u32]) -> Option<u32> {
         .map(|k| nodes[k])
 }
 
-fn plural(n: usize) -> &'static str {
+pub(super) fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }
 
 /// The first few numbers as text.
-fn listed(ids: impl ExactSizeIterator<Item = u64>) -> String {
+pub(super) fn listed(ids: impl ExactSizeIterator<Item = u64>) -> String {
     let more = if ids.len() > SHOWN { ", ..." } else { "" };
     let first: Vec<String> = ids.take(SHOWN).map(|id| id.to_string()).collect();
     first.join(", ") + more

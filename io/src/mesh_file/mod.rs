@@ -11,6 +11,7 @@ mod draft;
 mod finish;
 mod gmsh;
 mod id_lookup;
+mod resolve_sets;
 mod scan;
 
 #[cfg(test)]
@@ -40,7 +41,8 @@ enum Format {
 /// Reads a mesh file on this rank. The content decides where it is clear (an Abaqus deck may be called `.msh`).
 ///
 /// Physical groups of Gmsh become sets: of elements (dimension 3), of faces (2) and of nodes (1, 0). Sets and
-/// surfaces of an Abaqus deck keep their names as first written. The set `all` holds every element unless the file
+/// surfaces of an Abaqus deck keep their names as first written; an element set of shells or plane elements only
+/// becomes the set of the faces they lie on. The set `all` holds every element unless the file
 /// has a set of that name.
 ///
 /// # Errors

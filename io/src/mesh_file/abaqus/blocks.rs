@@ -2,7 +2,7 @@
 //!
 //! Invariant: reads data lines only; keyword lines are read in `mod.rs`.
 
-use super::super::draft::{Draft, IdSet, Place};
+use super::super::draft::{Draft, Facet, IdSet, Place};
 use super::super::scan::{parse_float, parse_unsigned, shown, trim};
 use super::Reader;
 use super::card::unquoted;
@@ -19,9 +19,10 @@ pub(super) enum Block {
     Nodes { set: Option<String>, first: usize },
     /// `number, node, node, ...`, over several lines if need be.
     Solids(Solids),
-    /// Elements that are no solids.
+    /// Elements that are no solids; `n_corners` is 0 where they cannot lie on a face of one.
     Others {
         name: String,
+        n_corners: usize,
         set: Option<String>,
         first: usize,
         continues: bool,
@@ -61,8 +62,13 @@ impl Block {
             Kind::Solid { cell_type, .. } => (Some(cell_type), cell_type.n_nodes()),
             Kind::Unsupported(n_nodes) if n_nodes > 0 => (None, n_nodes),
             _ => {
+                let n_corners = match kind {
+                    Kind::Surface(n_corners) => n_corners,
+                    _ => 0,
+                };
                 return Block::Others {
                     name,
+                    n_corners,
                     set,
                     first: first.1,
                     continues: false,
@@ -136,9 +142,14 @@ impl Reader {
             Block::Nodes { .. } => self.read_node(line),
             Block::Solids(solids) => self.read_solid(line, solids),
             Block::Others {
-                name, continues, ..
+                name,
+                n_corners,
+                continues,
+                ..
             } => {
-                self.read_other(line, name, *continues);
+                if !*continues {
+                    self.read_other(line, name, *n_corners);
+                }
                 *continues = line.ends_with(b",");
                 Ok(())
             }
@@ -223,12 +234,21 @@ impl Reader {
         Ok(())
     }
 
-    fn read_other(&mut self, line: &[u8], name: &str, continues: bool) {
-        if continues {
-            return;
-        }
-        if let Some(id) = fields(line).next().and_then(parse_unsigned) {
+    /// Takes the first line of an element that is no solid.
+    fn read_other(&mut self, line: &[u8], name: &str, n_corners: usize) {
+        let mut numbers = fields(line).map_while(parse_unsigned);
+        if let Some(id) = numbers.next() {
             self.draft.other_elements.push(id);
+            let mut corners = [0; 4];
+            let n_found = corners
+                .iter_mut()
+                .zip(numbers)
+                .map(|(slot, node)| *slot = node)
+                .count();
+            if n_corners > 0 && n_found >= n_corners {
+                let facet = Facet::new(&corners[..n_corners]);
+                self.draft.surface_elements.push((id, facet));
+            }
         }
         match self.skipped_elements.get_mut(name) {
             Some(count) => *count += 1,

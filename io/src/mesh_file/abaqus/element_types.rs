@@ -16,7 +16,9 @@ pub(super) enum Kind {
     },
     /// Something three-dimensional we cannot read, with its number of nodes (0 if unknown).
     Unsupported(usize),
-    /// Shells, beams, springs, masses, ...
+    /// Shells, membranes and plane elements, with their number of corners.
+    Surface(usize),
+    /// Beams, springs, masses, ...
     Other,
 }
 
@@ -47,6 +49,20 @@ pub(super) fn element_kind(name: &str) -> Kind {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
             Kind::Unsupported(split_number(rest).0)
         }
+        _ => surface_kind(name),
+    }
+}
+
+/// Shells (S4R, STRI3, DS8), membranes (M3D3), surface (SFM3D4) and rigid (R3D4) elements, plane elements (CPS6): mesh
+/// generators write the skin of a solid as such.
+fn surface_kind(name: &str) -> Kind {
+    const PREFIXES: [&str; 9] = [
+        "SFM3D", "STRI", "CPS", "CPE", "CAX", "M3D", "R3D", "DS", "S",
+    ];
+    let rest = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+    match rest.map(|rest| split_number(rest).0) {
+        Some(3 | 6 | 65) => Kind::Surface(3),
+        Some(4 | 8 | 9) => Kind::Surface(4),
         _ => Kind::Other,
     }
 }
@@ -79,9 +95,16 @@ mod tests {
         assert_eq!(element_kind("C3D8RH"), hybrid);
         assert_eq!(element_kind("C3D15"), Kind::Unsupported(15));
         assert_eq!(element_kind("SC8R"), Kind::Unsupported(8));
-        for other in [
-            "S4R", "SCALE", "SPRINGA", "T3D2", "CPS4", "MASS", "U1", "B31", "",
+        for (name, n_corners) in [
+            ("S4R", 4),
+            ("S8R", 4),
+            ("STRI65", 3),
+            ("CPS6", 3),
+            ("M3D3", 3),
         ] {
+            assert_eq!(element_kind(name), Kind::Surface(n_corners), "{name}");
+        }
+        for other in ["SCALE", "SPRING1", "T3D2", "MASS", "U1", "B31", "S", ""] {
             assert_eq!(element_kind(other), Kind::Other, "{other}");
         }
     }

@@ -110,17 +110,21 @@ fn element_lists_run_over_several_lines() {
 #[test]
 fn elements_that_are_no_solids_are_counted() {
     let file = read_deck(&deck(
-        "*ELEMENT, TYPE=S3, ELSET=Skin\n20, 1,2,3\n21,1,2,\n4\n*ELEMENT,TYPE=MASS,ELSET=Eall\n30,1\n*ELSET,ELSET=Mixed\n\
+        "*ELEMENT, TYPE=S3, ELSET=Skin\n20, 1,2,3\n21,1,2,\n4\n*ELEMENT,TYPE=T3D2,ELSET=Rod\n22,1,\n2\n*ELEMENT,TYPE=MASS,ELSET=Eall\n30,1\n*ELSET,ELSET=Mixed\n\
          7,20,99\n*STEP\n*STATIC\n1.,1.\n*NODE PRINT,NSET=Nall\nU\n*END STEP\n",
     ));
     assert_eq!(file.mesh.sets.cells["Mixed"], [0]);
     assert_eq!(
+        file.mesh.sets.faces["Skin"],
+        [CellFace { cell: 0, face: 0 }]
+    );
+    assert_eq!(
         file.warnings,
         [
-            "elements that are no solids, ignored: 1 MASS, 2 S3",
+            "elements that are no solids, ignored: 1 MASS, 2 S3, 1 T3D2",
             "only the mesh of the deck is read; ignored: *STEP, *STATIC, *NODE PRINT, *END STEP",
             "element set `Mixed` names 1 element that does not exist: 99",
-            "element set without solid elements: `Skin`",
+            "element set without solid elements: `Rod`",
         ]
     );
     assert!(

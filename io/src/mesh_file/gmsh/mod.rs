@@ -275,4 +275,6 @@ fn skip_section(source: &mut Source, name: &[u8], line: usize) -> Result<()> {
 }
 
 #[cfg(test)]
+mod fixtures;
+#[cfg(test)]
 mod tests;
