@@ -2,3 +2,9 @@
 
 pub mod mesh_file;
 pub mod mesh_info;
+pub mod case;
+pub mod atomic;
+pub mod results;
+pub mod summary;
+pub mod check;
+pub mod schema;

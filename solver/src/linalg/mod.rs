@@ -1,0 +1,21 @@
+//! Sparse matrices and vectors of the solver, on one rank and over ranks.
+//!
+//! A distributed vector is a plain slice of this rank's owned entries; ghosts live in the halo buffer of whoever
+//! needs them.
+//!
+//! Invariant: numbers only; knows no cell, element, material or case.
+
+pub mod block_csr;
+pub mod dist_matrix;
+pub mod operator;
+pub mod scalar;
+pub mod spmv;
+pub mod vector;
+
+#[cfg(test)]
+pub(crate) mod sample;
+
+pub use block_csr::BlockCsr;
+pub use dist_matrix::DistMatrix;
+pub use operator::LinearOperator;
+pub use scalar::Scalar;
