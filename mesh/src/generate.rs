@@ -326,7 +326,10 @@ mod tests {
         for cell_type in CellType::SOLIDS {
             let mesh = generate_slice(&spec(cell_type, [2, 3, 2]), &Comm::alone(), None).unwrap();
             let listed: usize = mesh.sets.faces.values().map(Vec::len).sum();
-            assert_eq!(crate::adjacency::boundary_faces(&mesh.cells).len(), listed);
+            assert_eq!(
+                crate::adjacency::boundary_faces(&mesh.cells, mesh.n_cells()).len(),
+                listed
+            );
             for &face in &mesh.sets.faces["xmax"] {
                 let (_, mut nodes) = mesh.cells.nodes_of_face(face);
                 assert!(nodes.all(|n| mesh.coords[n as usize][0] == 4.0));

@@ -3,7 +3,7 @@
 //! Invariant: compiled for tests only.
 
 use crate::generate::{BoxMesh, generate_slice};
-use crate::{CellType, Cells, Comm, Mesh};
+use crate::{CellFace, CellType, Cells, Comm, Mesh};
 
 /// A whole box of `cells` bricks of unit size.
 pub(crate) fn unit_bricks(cell_type: CellType, cells: [usize; 3]) -> BoxMesh {
@@ -76,6 +76,23 @@ pub(crate) fn two_bodies() -> Mesh {
     mesh.sets
         .cells
         .insert("all".to_owned(), (0..2 * n_cells).collect());
+    mesh
+}
+
+/// The mesh with a node set, a cell set and a face set more, each of every third member, and an empty one.
+pub(crate) fn with_sets(mut mesh: Mesh) -> Mesh {
+    let third = |n: usize| (0..n as u32).step_by(3).collect::<Vec<u32>>();
+    let cells = third(mesh.n_cells());
+    let faces = cells.iter().map(|&cell| CellFace {
+        cell,
+        face: (cell % 4) as u8,
+    });
+    mesh.sets.faces.insert("some".to_owned(), faces.collect());
+    mesh.sets.cells.insert("some".to_owned(), cells);
+    mesh.sets
+        .nodes
+        .insert("some".to_owned(), third(mesh.n_nodes()));
+    mesh.sets.nodes.insert("none".to_owned(), Vec::new());
     mesh
 }
 

@@ -7,7 +7,7 @@
 //! Invariant: knows the matrix and the preconditioner as operators only; every rank takes the same decisions, since
 //! all of them rest on reduced numbers.
 
-use super::{ROUNDING_LEVEL, SolveReport};
+use super::report::{Norms, SolveReport, norm_of_rhs};
 use crate::linalg::{LinearOperator, vector};
 use fem_mesh::{Comm, Error, Result};
 
@@ -57,7 +57,7 @@ pub fn conjugate_gradients(
     let norm_b = norm_of_rhs(comm, b)?;
     if norm_b == 0.0 {
         x.fill(0.0);
-        return Ok(solved_by_zero());
+        return Ok(SolveReport::of_zero());
     }
     let mut cg = Cg::new(comm, system, options, norm_b);
     let mut residual = cg.true_residual(b, x)?;
@@ -75,34 +75,6 @@ pub fn conjugate_gradients(
     }
     let norm_x = vector::norm(comm, x);
     Ok(cg.report(residual, norm_x))
-}
-
-fn norm_of_rhs(comm: &Comm, b: &[f64]) -> Result<f64> {
-    let norm = vector::norm(comm, b);
-    if !norm.is_finite() {
-        return Err(Error::model(
-            "the right-hand side holds numbers that are not finite",
-        ));
-    }
-    // Squares of numbers below 1e-162 vanish, those below 1e-154 lose digits.
-    if norm < 1e-150 && comm.any(b.iter().any(|&b| b != 0.0)) {
-        return Err(Error::model(format!(
-            "the right-hand side is too small to compute with (norm {norm:e})"
-        ))
-        .advice("use other units"));
-    }
-    Ok(norm)
-}
-
-fn solved_by_zero() -> SolveReport {
-    SolveReport {
-        iterations: 0,
-        true_residual: 0.0,
-        backward_error: 0.0,
-        history: Vec::new(),
-        converged: true,
-        at_rounding_level: false,
-    }
 }
 
 /// The vectors and counters of one solution.
@@ -209,22 +181,13 @@ impl<'a> Cg<'a> {
     }
 
     fn report(self, true_residual: f64, norm_x: f64) -> SolveReport {
-        let CgOptions {
-            tolerance,
-            matrix_norm,
-            ..
-        } = *self.options;
-        let norm_r = true_residual * self.norm_b;
-        let backward_error = norm_r / (matrix_norm * norm_x + self.norm_b);
-        let at_rounding_level = true_residual > tolerance && backward_error <= ROUNDING_LEVEL;
-        SolveReport {
-            iterations: self.iterations,
-            true_residual,
-            backward_error,
-            history: self.history,
-            converged: true_residual <= tolerance || at_rounding_level,
-            at_rounding_level,
-        }
+        let norms = Norms {
+            residual: true_residual * self.norm_b,
+            rhs: self.norm_b,
+            solution: norm_x,
+            matrix: self.options.matrix_norm,
+        };
+        SolveReport::new(norms, self.options.tolerance, self.iterations, self.history)
     }
 }
 
