@@ -187,10 +187,14 @@ pub enum ProbeValue {
 #[allow(missing_docs)]
 pub struct Check {
     pub probe: String,
+    /// Component of the probe's field, from 0; `None` for a scalar.
+    pub component: Option<usize>,
     pub value: f64,
     pub expected: f64,
     /// Relative error; absolute where 0 is expected.
     pub error: f64,
+    /// Largest error that passes.
+    pub tolerance: f64,
     pub pass: bool,
 }
 

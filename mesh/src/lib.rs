@@ -11,6 +11,7 @@
 pub mod adjacency;
 pub mod cell_type;
 pub mod comm;
+pub mod components;
 pub mod distribute;
 pub mod error;
 pub mod facets;
@@ -22,6 +23,7 @@ pub mod mesh;
 pub mod partition;
 pub mod reorder;
 pub mod report;
+pub mod select;
 #[cfg(test)]
 mod test_meshes;
 

@@ -7,6 +7,10 @@
 //! Invariant: decides from counts only; starts no thread but the pool in [`start_threads`].
 
 use fem_mesh::{Comm, Error, Result};
+use std::sync::Mutex;
+
+/// Threads of the pool of this process, once it is started.
+static STARTED: Mutex<Option<usize>> = Mutex::new(None);
 
 /// Fewest degrees of freedom that pay for one more thread.
 ///
@@ -85,6 +89,10 @@ pub fn decide(comm: &Comm, n_dofs: u64, ceiling: Option<usize>) -> Parallelism {
             "{per_rank} dof a rank pay for {threads} thread(s): below {DOFS_PER_THREAD} dof a thread more would be slower"
         ));
     }
+    if let Some(started) = *STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        threads = started;
+        reasons = vec!["the threads were started for an earlier case of this process".to_owned()];
+    }
     let n_hosts = comm.host_layout().n_hosts;
     let decision = format!(
         "{n_ranks} rank(s) x {threads} thread(s) on {n_hosts} host(s): {}",
@@ -94,14 +102,20 @@ pub fn decide(comm: &Comm, n_dofs: u64, ceiling: Option<usize>) -> Parallelism {
 }
 
 /// Starts the thread pool that all parallel loops of this process use; the calling thread is one of its workers, so
-/// that MPI is only called from the main thread.
+/// that MPI is only called from the main thread. Later calls change nothing: one process has one pool, and a second
+/// run in it uses the threads of the first (see [`decide`]).
 ///
 /// # Errors
-/// The system refuses to start threads, or the pool was already started.
+/// The system refuses to start threads.
 pub fn start_threads(threads: usize) -> Result<()> {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global().map_err(|e| {
-        Error::machine(format!("cannot start {threads} threads: {e}")).advice("use fewer with --threads")
-    })
+    let mut started = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if started.is_none() {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global().map_err(|e| {
+            Error::machine(format!("cannot start {threads} threads: {e}")).advice("use fewer with --threads")
+        })?;
+        *started = Some(threads);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -215,7 +215,7 @@ impl Comm {
             (Pending::Mpi(pending), Backend::Mpi(_)) => pending.wait(),
             (_, Backend::Threads(b)) => {
                 let wanted = exchange.receives.iter().filter(|(_, n)| *n > 0);
-                wanted.map(|(rank, _)| b.receive(*rank)).collect()
+                wanted.map(|(rank, _)| b.receive(*rank)).collect::<Vec<_>>()
             }
             #[cfg(feature = "mpi")]
             _ => unreachable!("an exchange is finished by the group that began it"),
