@@ -150,7 +150,10 @@ impl PartData {
         }
         let point_of = |key: (u32, u16)| {
             let first = first_of_node[key.0 as usize] as usize;
-            let further = pairs[first..].iter().take_while(|pair| **pair < key).count();
+            let further = pairs[first..]
+                .iter()
+                .take_while(|pair| **pair < key)
+                .count();
             (first + further) as i64
         };
         let mut part = PartData::default();
@@ -159,13 +162,19 @@ impl PartData {
         for cell in 0..n_cells {
             part.push_cell(mesh.cells.types[cell], keys(cell).map(point_of));
         }
-        let node_ids = pairs.iter().map(|(node, _)| mesh.node_ids[*node as usize] as i64);
-        part.point_fields.push(Field::i64(NODE_ID, node_ids.collect()));
+        let node_ids = pairs
+            .iter()
+            .map(|(node, _)| mesh.node_ids[*node as usize] as i64);
+        part.point_fields
+            .push(Field::i64(NODE_ID, node_ids.collect()));
         let element_ids = mesh.cell_ids[..n_cells].iter().map(|&id| id as i64);
-        part.cell_fields.push(Field::i64(ELEMENT_ID, element_ids.collect()));
+        part.cell_fields
+            .push(Field::i64(ELEMENT_ID, element_ids.collect()));
         let materials = cell_material[..n_cells].iter().map(|&m| i32::from(m));
-        part.cell_fields.push(Field::i32("material", materials.collect()));
-        part.cell_fields.push(Field::i32("rank", vec![rank as i32; n_cells]));
+        part.cell_fields
+            .push(Field::i32("material", materials.collect()));
+        part.cell_fields
+            .push(Field::i32("rank", vec![rank as i32; n_cells]));
         (part, pairs)
     }
 
