@@ -6,4 +6,5 @@ pub mod krylov;
 pub mod linalg;
 pub mod material;
 pub mod model;
+pub mod post;
 pub mod precond;
