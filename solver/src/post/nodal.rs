@@ -45,18 +45,27 @@ impl NodalField {
     /// Entries of a local node, (material, value), ascending by material; none where no cell touches the node.
     pub fn at_node(&self, node: usize) -> impl Iterator<Item = (u16, &[f64; 6])> {
         let entries = self.start[node] as usize..self.start[node + 1] as usize;
-        self.materials[entries.clone()].iter().copied().zip(&self.values[entries])
+        self.materials[entries.clone()]
+            .iter()
+            .copied()
+            .zip(&self.values[entries])
     }
 
     /// Value of a local node in one material, if that material is there.
     pub fn get(&self, node: usize, material: u16) -> Option<&[f64; 6]> {
-        self.at_node(node).find(|&(m, _)| m == material).map(|(_, value)| value)
+        self.at_node(node)
+            .find(|&(m, _)| m == material)
+            .map(|(_, value)| value)
     }
 
     /// Place of (node, material), which must exist.
     fn place(&self, node: usize, material: u16) -> usize {
         let entries = self.start[node] as usize..self.start[node + 1] as usize;
-        entries.start + self.materials[entries].iter().position(|&m| m == material).unwrap_or(0)
+        entries.start
+            + self.materials[entries]
+                .iter()
+                .position(|&m| m == material)
+                .unwrap_or(0)
     }
 }
 
@@ -79,7 +88,10 @@ pub fn nodal_field(
 fn owned_entries(solution: &Solution) -> NodalField {
     let model = solution.model;
     let graph = node_cells(&model.mesh.cells, model.mesh.nodes.n_local());
-    let mut field = NodalField { start: vec![0], ..Default::default() };
+    let mut field = NodalField {
+        start: vec![0],
+        ..Default::default()
+    };
     let mut here: Vec<u16> = Vec::new();
     for node in 0..model.mesh.nodes.n_owned() {
         here.clear();
@@ -113,7 +125,8 @@ fn average(solution: &Solution, slabs: &Slabs, quantity: Quantity, field: &mut N
                     let nodal = at_cell_nodes(solution, cell, quantity);
                     for (&node, value) in cells.nodes_of(cell).iter().zip(nodal) {
                         if rows.contains(&(node as usize)) {
-                            let place = field.place(node as usize, model.cell_material[cell]) - first;
+                            let place =
+                                field.place(node as usize, model.cell_material[cell]) - first;
                             counts[place] += 1;
                             for k in 0..6 {
                                 part[place][k] += value[k];
@@ -153,8 +166,12 @@ fn at_cell_nodes(solution: &Solution, cell: usize, quantity: Quantity) -> [[f64;
 /// Matrix from values at the recovery points to values at the nodes, row by row: the functions of the linear cell of
 /// the same shape, fitted to the points.
 fn extrapolation(cell_type: CellType) -> &'static [f64] {
-    static ALL: LazyLock<Vec<Vec<f64>>> =
-        LazyLock::new(|| (0..).map_while(CellType::from_index).map(make_extrapolation).collect());
+    static ALL: LazyLock<Vec<Vec<f64>>> = LazyLock::new(|| {
+        (0..)
+            .map_while(CellType::from_index)
+            .map(make_extrapolation)
+            .collect()
+    });
     &ALL[cell_type as usize]
 }
 
@@ -169,10 +186,14 @@ fn make_extrapolation(cell_type: CellType) -> Vec<f64> {
     };
     let n = linear.n_nodes();
     let points = &Tabulation::of(cell_type, Purpose::Recovery).points;
-    let at_points = DMatrix::from_fn(points.len(), n, |q, a| shape_at(linear, points[q].xi).shape[a]);
+    let at_points = DMatrix::from_fn(points.len(), n, |q, a| {
+        shape_at(linear, points[q].xi).shape[a]
+    });
     let nodes = natural_nodes(cell_type);
     let at_nodes = DMatrix::from_fn(nodes.len(), n, |b, a| shape_at(linear, nodes[b]).shape[a]);
-    let inverse = at_points.try_inverse().expect("the recovery points of a rule determine a linear field");
+    let inverse = at_points
+        .try_inverse()
+        .expect("the recovery points of a rule determine a linear field");
     (at_nodes * inverse).transpose().as_slice().to_vec()
 }
 
@@ -180,13 +201,20 @@ fn make_extrapolation(cell_type: CellType) -> Vec<f64> {
 /// number of each slot after another to keep the buffers small.
 fn append_ghosts(comm: &Comm, halo: &Halo, n_ghosts: usize, field: &mut NodalField) {
     let n_owned = field.start.len() - 1;
-    let most = field.start.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+    let most = field
+        .start
+        .windows(2)
+        .map(|w| w[1] - w[0])
+        .max()
+        .unwrap_or(0);
     let n_slots = comm.max(f64::from(most)) as usize;
     let mut owned = vec![0.0; n_slots * n_owned];
     let mut fetch = |number: &dyn Fn(u16, &[f64; 6]) -> f64| {
         for node in 0..n_owned {
             // An unused slot holds a material of -1.
-            let entries = field.at_node(node).map(|(material, value)| number(material, value));
+            let entries = field
+                .at_node(node)
+                .map(|(material, value)| number(material, value));
             let slots = &mut owned[node * n_slots..(node + 1) * n_slots];
             for (slot, number) in slots.iter_mut().zip(entries.chain(std::iter::repeat(-1.0))) {
                 *slot = number;
@@ -199,9 +227,12 @@ fn append_ghosts(comm: &Comm, halo: &Halo, n_ghosts: usize, field: &mut NodalFie
     let materials = fetch(&|material, _| f64::from(material));
     let components = [0, 1, 2, 3, 4, 5].map(|k| fetch(&|_, value| value[k]));
     for ghost in 0..n_ghosts {
-        for slot in (ghost * n_slots..(ghost + 1) * n_slots).filter(|&slot| materials[slot] >= 0.0) {
+        for slot in (ghost * n_slots..(ghost + 1) * n_slots).filter(|&slot| materials[slot] >= 0.0)
+        {
             field.materials.push(materials[slot] as u16);
-            field.values.push([0, 1, 2, 3, 4, 5].map(|k| components[k][slot]));
+            field
+                .values
+                .push([0, 1, 2, 3, 4, 5].map(|k| components[k][slot]));
         }
         field.start.push(field.materials.len() as u32);
     }
@@ -221,11 +252,17 @@ mod tests {
     use fem_mesh::{CellType, Comm, Mesh};
 
     /// Gradient du_i / dx_j of the linear field of the tests.
-    const GRADIENT: [[f64; 3]; 3] = [[0.01, -0.003, 0.002], [0.005, -0.02, 0.004], [0.007, 0.001, 0.015]];
+    const GRADIENT: [[f64; 3]; 3] = [
+        [0.01, -0.003, 0.002],
+        [0.005, -0.02, 0.004],
+        [0.007, 0.001, 0.015],
+    ];
 
     fn linear_field(model: &Model) -> Vec<f64> {
         let coords = model.mesh.coords.iter();
-        coords.flat_map(|x| GRADIENT.map(|row| 0.3 + row[0] * x[0] + row[1] * x[1] + row[2] * x[2])).collect()
+        coords
+            .flat_map(|x| GRADIENT.map(|row| 0.3 + row[0] * x[0] + row[1] * x[1] + row[2] * x[2]))
+            .collect()
     }
 
     fn on_1_to_4_ranks(mesh: &Mesh, body: impl Fn(&Comm, Model) + Sync) {
@@ -240,10 +277,17 @@ mod tests {
             let points = &Tabulation::of(cell_type, Purpose::Recovery).points;
             let matrix = make_extrapolation(cell_type);
             let field = |xi: [f64; 3]| {
-                let slope = if cell_type == CellType::Tet4 { 0.0 } else { 1.0 };
+                let slope = if cell_type == CellType::Tet4 {
+                    0.0
+                } else {
+                    1.0
+                };
                 2.0 + slope * (0.5 * xi[0] - xi[1] + 3.0 * xi[2])
             };
-            for (node, row) in natural_nodes(cell_type).iter().zip(matrix.chunks_exact(points.len())) {
+            for (node, row) in natural_nodes(cell_type)
+                .iter()
+                .zip(matrix.chunks_exact(points.len()))
+            {
                 let value: f64 = row.iter().zip(points).map(|(w, p)| w * field(p.xi)).sum();
                 assert!((value - field(*node)).abs() < 1e-13, "{cell_type}: {value}");
             }
@@ -253,25 +297,41 @@ mod tests {
     #[test]
     fn a_linear_field_has_exact_strain_and_stress_on_distorted_cells() {
         let g = GRADIENT;
-        let strain = [g[0][0], g[1][1], g[2][2], g[0][1] + g[1][0], g[1][2] + g[2][1], g[2][0] + g[0][2]];
+        let strain = [
+            g[0][0],
+            g[1][1],
+            g[2][2],
+            g[0][1] + g[1][0],
+            g[1][2] + g[2][1],
+            g[2][0] + g[0][2],
+        ];
         let (young, poisson) = (200.0, 0.3);
         let mu = young / 2.6;
         let lambda = young * poisson / (1.3 * 0.4);
         let volumetric = lambda * (strain[0] + strain[1] + strain[2]);
-        let stress =
-            [0, 1, 2, 3, 4, 5].map(|k| if k < 3 { volumetric + 2.0 * mu * strain[k] } else { mu * strain[k] });
+        let stress = [0, 1, 2, 3, 4, 5].map(|k| {
+            if k < 3 {
+                volumetric + 2.0 * mu * strain[k]
+            } else {
+                mu * strain[k]
+            }
+        });
         for cell_type in CellType::SOLIDS {
             on_1_to_4_ranks(&distorted_box(cell_type, [3, 2, 2], true), |comm, model| {
                 let u = linear_field(&model);
                 let solution = Solution::new(&model, &u);
                 let halo = Halo::new(comm, &model.mesh.nodes);
                 let slabs = Slabs::even(model.mesh.nodes.n_owned(), 3);
-                for (quantity, expected) in [(Quantity::Strain, strain), (Quantity::Stress, stress)] {
+                for (quantity, expected) in [(Quantity::Strain, strain), (Quantity::Stress, stress)]
+                {
                     let field = nodal_field(comm, &halo, &solution, &slabs, quantity);
                     for node in 0..model.mesh.nodes.n_local() {
                         let value = field.get(node, 0).unwrap();
                         for k in 0..6 {
-                            assert!((value[k] - expected[k]).abs() < 1e-11, "{cell_type} {quantity:?} {value:?}");
+                            assert!(
+                                (value[k] - expected[k]).abs() < 1e-11,
+                                "{cell_type} {quantity:?} {value:?}"
+                            );
                         }
                     }
                 }
@@ -281,28 +341,46 @@ mod tests {
 
     #[test]
     fn free_expansion_causes_no_stress() {
-        on_1_to_4_ranks(&distorted_box(CellType::Hex20, [3, 2, 2], true), |comm, mut model| {
-            let cells = (0..model.mesh.n_cells() as u32).collect();
-            model.loads = vec![Load::TemperatureChange { cells, change: 40.0 }];
-            let u: Vec<f64> = model.mesh.coords.iter().flatten().map(|x| 1e-3 * 40.0 * x).collect();
-            let solution = Solution::new(&model, &u);
-            let halo = Halo::new(comm, &model.mesh.nodes);
-            let slabs = Slabs::even(model.mesh.nodes.n_owned(), 1);
-            let field = nodal_field(comm, &halo, &solution, &slabs, Quantity::Stress);
-            assert!(field.values.iter().flatten().all(|s| s.abs() < 1e-11));
-            assert!(crate::post::strain_energy(comm, &solution).abs() < 1e-20);
-        });
+        on_1_to_4_ranks(
+            &distorted_box(CellType::Hex20, [3, 2, 2], true),
+            |comm, mut model| {
+                let cells = (0..model.mesh.n_cells() as u32).collect();
+                model.loads = vec![Load::TemperatureChange {
+                    cells,
+                    change: 40.0,
+                }];
+                let u: Vec<f64> = model
+                    .mesh
+                    .coords
+                    .iter()
+                    .flatten()
+                    .map(|x| 1e-3 * 40.0 * x)
+                    .collect();
+                let solution = Solution::new(&model, &u);
+                let halo = Halo::new(comm, &model.mesh.nodes);
+                let slabs = Slabs::even(model.mesh.nodes.n_owned(), 1);
+                let field = nodal_field(comm, &halo, &solution, &slabs, Quantity::Stress);
+                assert!(field.values.iter().flatten().all(|s| s.abs() < 1e-11));
+                assert!(crate::post::strain_energy(comm, &solution).abs() < 1e-20);
+            },
+        );
     }
 
     #[test]
     fn materials_stay_apart_at_their_interface_also_on_ghost_nodes() {
         let mesh = mixed_mesh();
         on_1_to_4_ranks(&mesh, |comm, mut model| {
-            let soft = crate::model::Material { young: 100.0, ..model.materials[0].clone() };
+            let soft = crate::model::Material {
+                young: 100.0,
+                ..model.materials[0].clone()
+            };
             model.materials.push(soft);
             for cell in 0..model.mesh.n_cells() {
                 let nodes = model.mesh.cells.nodes_of(cell);
-                let top: f64 = nodes.iter().map(|&n| model.mesh.coords[n as usize][2]).sum();
+                let top: f64 = nodes
+                    .iter()
+                    .map(|&n| model.mesh.coords[n as usize][2])
+                    .sum();
                 model.cell_material[cell] = u16::from(top > nodes.len() as f64);
             }
             let u = linear_field(&model);
@@ -318,7 +396,11 @@ mod tests {
             for cell in 0..model.mesh.n_owned_cells {
                 for &node in model.mesh.cells.nodes_of(cell) {
                     let here: Vec<_> = field.at_node(node as usize).collect();
-                    assert!(field.get(node as usize, model.cell_material[cell]).is_some());
+                    assert!(
+                        field
+                            .get(node as usize, model.cell_material[cell])
+                            .is_some()
+                    );
                     if let [(0, stiff), (1, soft)] = here[..] {
                         n_shared += 1;
                         assert!((stiff[3] - 2.0 * soft[3]).abs() < 1e-11);

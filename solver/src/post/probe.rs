@@ -33,13 +33,19 @@ pub fn locate(comm: &Comm, mesh: &LocalMesh, point: [f64; 3]) -> Result<Located>
     // Distances at rounding level are equal: the point is inside for each.
     let distance = found.map_or(f64::INFINITY, |(distance, ..)| distance.max(1e-9));
     let all = comm.all_gather(&[distance]);
-    let best = (0..all.len()).min_by(|&a, &b| all[a][0].total_cmp(&all[b][0])).unwrap_or(0);
+    let best = (0..all.len())
+        .min_by(|&a, &b| all[a][0].total_cmp(&all[b][0]))
+        .unwrap_or(0);
     if all[best][0].is_infinite() {
         return Err(outside(comm, mesh, point));
     }
     let mine = found.map_or([0.0; 4], |(_, cell, [r, s, t])| [cell as f64, r, s, t]);
     let of_best = comm.broadcast(best, mine.to_vec());
-    Ok(Located { rank: best, cell: of_best[0] as usize, xi: [of_best[1], of_best[2], of_best[3]] })
+    Ok(Located {
+        rank: best,
+        cell: of_best[0] as usize,
+        xi: [of_best[1], of_best[2], of_best[3]],
+    })
 }
 
 /// The owned cell that contains a point best: distance outside, cell, natural coordinates.
@@ -81,20 +87,30 @@ fn near(coords: &[[f64; 3]], point: [f64; 3]) -> bool {
 /// Collective. The error for a point in no cell.
 fn outside(comm: &Comm, mesh: &LocalMesh, point: [f64; 3]) -> Error {
     let distance2 = |x: &[f64; 3]| (0..3).map(|i| (x[i] - point[i]).powi(2)).sum::<f64>();
-    let nearest = (0..mesh.coords.len()).min_by(|&a, &b| {
-        distance2(&mesh.coords[a]).total_cmp(&distance2(&mesh.coords[b]))
-    });
+    let nearest = (0..mesh.coords.len())
+        .min_by(|&a, &b| distance2(&mesh.coords[a]).total_cmp(&distance2(&mesh.coords[b])));
     let here = nearest.map_or([f64::INFINITY, 0.0, 0.0, 0.0, 0.0], |node| {
         let [x, y, z] = mesh.coords[node];
-        [distance2(&mesh.coords[node]), mesh.node_ids[node] as f64, x, y, z]
+        [
+            distance2(&mesh.coords[node]),
+            mesh.node_ids[node] as f64,
+            x,
+            y,
+            z,
+        ]
     });
     let mut all = comm.all_gather(&here);
     all.sort_by(|a, b| a[0].total_cmp(&b[0]));
     let what = format!("the point {point:?} is in no element");
     match all.first() {
-        Some(n) if n[0].is_finite() => Error::input(what)
-            .expected("a point of the model")
-            .advice(format!("the nearest node is {} at [{}, {}, {}]", n[1], n[2], n[3], n[4])),
+        Some(n) if n[0].is_finite() => {
+            Error::input(what)
+                .expected("a point of the model")
+                .advice(format!(
+                    "the nearest node is {} at [{}, {}, {}]",
+                    n[1], n[2], n[3], n[4]
+                ))
+        }
         _ => Error::input(what).expected("a point of the model"),
     }
 }
@@ -109,7 +125,10 @@ impl Located {
     /// Collective. A recovered nodal field there, in the material of the cell.
     pub fn tensor(&self, comm: &Comm, model: &Model, field: &NodalField) -> [f64; 6] {
         self.interpolate(comm, &model.mesh, |cell, node| {
-            field.get(node, model.cell_material[cell]).copied().unwrap_or_default()
+            field
+                .get(node, model.cell_material[cell])
+                .copied()
+                .unwrap_or_default()
         })
     }
 
@@ -123,8 +142,14 @@ impl Located {
         let mut result = [0.0; W];
         if comm.rank() == self.rank {
             let nodes = mesh.cells.nodes_of(self.cell);
-            let nodal: Vec<[f64; W]> = nodes.iter().map(|&node| value(self.cell, node as usize)).collect();
-            result = interpolate(&nodal, &shape_at(mesh.cells.types[self.cell], self.xi).shape);
+            let nodal: Vec<[f64; W]> = nodes
+                .iter()
+                .map(|&node| value(self.cell, node as usize))
+                .collect();
+            result = interpolate(
+                &nodal,
+                &shape_at(mesh.cells.types[self.cell], self.xi).shape,
+            );
         }
         let all = comm.broadcast(self.rank, result.to_vec());
         result.copy_from_slice(&all);
@@ -150,23 +175,38 @@ mod tests {
                 run_threads(n_ranks, |comm| {
                     let model = model(split(comm, &mesh));
                     let coords = &model.mesh.coords;
-                    let u: Vec<f64> = coords.iter().flat_map(|[x, y, z]| [x + 2.0 * y, 3.0 * z, x - y]).collect();
+                    let u: Vec<f64> = coords
+                        .iter()
+                        .flat_map(|[x, y, z]| [x + 2.0 * y, 3.0 * z, x - y])
+                        .collect();
                     let solution = Solution::new(&model, &u);
                     let halo = Halo::new(comm, &model.mesh.nodes);
                     let slabs = Slabs::even(model.mesh.nodes.n_owned(), 2);
                     let strain = nodal_field(comm, &halo, &solution, &slabs, Quantity::Strain);
                     let corner = [1.5, 1.0, 2.0];
                     let slightly_outside = [1.5 + 1e-5, 0.4, 1.3];
-                    for point in [[0.4, 0.3, 0.7], [1.1, 0.9, 1.8], [0.75, 0.5, 1.0], corner, slightly_outside] {
+                    for point in [
+                        [0.4, 0.3, 0.7],
+                        [1.1, 0.9, 1.8],
+                        [0.75, 0.5, 1.0],
+                        corner,
+                        slightly_outside,
+                    ] {
                         let at = locate(comm, &model.mesh, point).unwrap();
                         let [x, y, z] = point;
                         let u = at.displacement(comm, &model.mesh, &u);
                         for (value, expected) in u.iter().zip([x + 2.0 * y, 3.0 * z, x - y]) {
-                            assert!((value - expected).abs() < 1e-10, "{cell_type} at {point:?}: {u:?}");
+                            assert!(
+                                (value - expected).abs() < 1e-10,
+                                "{cell_type} at {point:?}: {u:?}"
+                            );
                         }
                         let strain = at.tensor(comm, &model, &strain);
                         for (value, expected) in strain.iter().zip([1.0, 0.0, 0.0, 2.0, 2.0, 1.0]) {
-                            assert!((value - expected).abs() < 1e-9, "{cell_type} at {point:?}: {strain:?}");
+                            assert!(
+                                (value - expected).abs() < 1e-9,
+                                "{cell_type} at {point:?}: {strain:?}"
+                            );
                         }
                     }
                 });
@@ -177,7 +217,11 @@ mod tests {
     #[test]
     fn a_point_outside_is_an_error_that_names_the_nearest_node() {
         let mesh = distorted_box(CellType::Hex8, [3, 2, 2], false);
-        let node = mesh.coords.iter().position(|x| *x == [1.5, 1.0, 2.0]).unwrap();
+        let node = mesh
+            .coords
+            .iter()
+            .position(|x| *x == [1.5, 1.0, 2.0])
+            .unwrap();
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let error = locate(comm, &split(comm, &mesh), [2.0, 2.0, 3.0]).unwrap_err();

@@ -58,8 +58,10 @@ fn cell_force(solution: &Solution, cell: usize) -> [[f64; 3]; MAX_NODES] {
 pub fn strain_energy(comm: &Comm, solution: &Solution) -> f64 {
     const RUN: usize = 1024;
     let cells: Vec<usize> = (0..solution.model.mesh.n_owned_cells).collect();
-    let runs: Vec<f64> =
-        cells.par_chunks(RUN).map(|run| run.iter().map(|&cell| solution.strain_energy(cell)).sum()).collect();
+    let runs: Vec<f64> = cells
+        .par_chunks(RUN)
+        .map(|run| run.iter().map(|&cell| solution.strain_energy(cell)).sum())
+        .collect();
     comm.sum(runs.iter().sum())
 }
 
@@ -67,7 +69,9 @@ pub fn strain_energy(comm: &Comm, solution: &Solution) -> f64 {
 mod tests {
     use super::{internal_force, strain_energy};
     use crate::assembly::test_models::{dense, distorted_box, mixed_mesh, model, split};
-    use crate::assembly::{Pattern, Slabs, add_thermal_force, assemble_stiffness, temperature_changes};
+    use crate::assembly::{
+        Pattern, Slabs, add_thermal_force, assemble_stiffness, temperature_changes,
+    };
     use crate::element::test_cells::noise;
     use crate::model::Load;
     use crate::post::Solution;
@@ -95,7 +99,10 @@ mod tests {
                         .collect();
                     let solution = Solution::new(&part, &local);
                     let computed = internal_force(&solution, &Slabs::even(nodes.n_owned(), 2));
-                    assert_eq!(computed, internal_force(&solution, &Slabs::even(nodes.n_owned(), 5)));
+                    assert_eq!(
+                        computed,
+                        internal_force(&solution, &Slabs::even(nodes.n_owned(), 5))
+                    );
                     let expected = force.rows(3 * nodes.offset() as usize, 3 * nodes.n_owned());
                     let error = (DVector::from_vec(computed) - expected).norm();
                     assert!(error < 1e-13 * force.norm(), "{error:e}");
@@ -108,15 +115,29 @@ mod tests {
     #[test]
     fn free_expansion_balances_the_thermal_load() {
         let comm = Comm::alone();
-        let mut model = model(split(&comm, &distorted_box(CellType::Hex20, [2, 2, 2], true)));
+        let mut model = model(split(
+            &comm,
+            &distorted_box(CellType::Hex20, [2, 2, 2], true),
+        ));
         let cells = (0..model.mesh.n_cells() as u32).collect();
-        model.loads = vec![Load::TemperatureChange { cells, change: 40.0 }];
+        model.loads = vec![Load::TemperatureChange {
+            cells,
+            change: 40.0,
+        }];
         let slabs = Slabs::even(model.mesh.nodes.n_owned(), 2);
         let mut thermal = vec![0.0; 3 * model.mesh.nodes.n_owned()];
-        add_thermal_force(&model, &slabs, &temperature_changes(&model).unwrap(), &mut thermal);
+        add_thermal_force(
+            &model,
+            &slabs,
+            &temperature_changes(&model).unwrap(),
+            &mut thermal,
+        );
         let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
         assemble_stiffness(&comm, &model, &pattern, &mut rows).unwrap();
-        let u = DVector::from_iterator(thermal.len(), model.mesh.coords.iter().flatten().map(|x| 0.04 * x));
+        let u = DVector::from_iterator(
+            thermal.len(),
+            model.mesh.coords.iter().flatten().map(|x| 0.04 * x),
+        );
         let force = dense(&model.mesh, &rows) * u;
         assert!((&force - DVector::from_vec(thermal)).norm() < 1e-12 * force.norm());
     }
@@ -130,14 +151,20 @@ mod tests {
             let comm = Comm::alone();
             let model = model(split(&comm, &distorted_box(cell_type, [3, 2, 2], curved)));
             let coords = &model.mesh.coords;
-            let u: Vec<f64> = coords.iter().flat_map(|[x, y, z]| [0.1 * x + 0.2 * y, -0.1 * z, 0.3 * x]).collect();
+            let u: Vec<f64> = coords
+                .iter()
+                .flat_map(|[x, y, z]| [0.1 * x + 0.2 * y, -0.1 * z, 0.3 * x])
+                .collect();
             let force = internal_force(&Solution::new(&model, &u), &Slabs::even(coords.len(), 2));
             let largest = force.iter().fold(0.0f64, |m, f| m.max(f.abs()));
             let mut n_inner = 0;
             for (f, x) in force.as_chunks::<3>().0.iter().zip(coords) {
                 if (0..3).all(|i| x[i] > 1e-9 && x[i] < [1.5, 1.0, 2.0][i] - 1e-9) {
                     n_inner += 1;
-                    assert!(f.iter().all(|f| f.abs() < 1e-13 * largest), "{cell_type}: {f:?}");
+                    assert!(
+                        f.iter().all(|f| f.abs() < 1e-13 * largest),
+                        "{cell_type}: {f:?}"
+                    );
                 }
             }
             assert!(n_inner > 0);

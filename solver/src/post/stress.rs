@@ -34,7 +34,11 @@ pub struct PointState {
 impl<'a> Solution<'a> {
     /// The field `displacement` (all local nodes, 3 a node, m) on `model`.
     pub fn new(model: &'a Model, displacement: &'a [f64]) -> Self {
-        assert_eq!(displacement.len(), 3 * model.mesh.nodes.n_local(), "3 components of each local node");
+        assert_eq!(
+            displacement.len(),
+            3 * model.mesh.nodes.n_local(),
+            "3 components of each local node"
+        );
         Solution {
             model,
             displacement,
@@ -50,7 +54,9 @@ impl<'a> Solution<'a> {
 
     /// Change of temperature of a cell, K.
     fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes.as_ref().map_or(0.0, |changes| changes[cell])
+        self.temperature_changes
+            .as_ref()
+            .map_or(0.0, |changes| changes[cell])
     }
 
     /// Displacements of the nodes of a cell, in node order; zero past their number.
@@ -79,10 +85,24 @@ impl<'a> Solution<'a> {
             let det = determinant(&jac, &cofactors);
             // du_i / dx_k = sum_j du_i / dxi_j dxi_j / dx_k.
             let h = by_natural.map(|du| cofactors.map(|row| dot(du, row) / det));
-            let strain =
-                [h[0][0], h[1][1], h[2][2], h[0][1] + h[1][0], h[1][2] + h[2][1], h[2][0] + h[0][2]];
+            let strain = [
+                h[0][0],
+                h[1][1],
+                h[2][2],
+                h[0][1] + h[1][0],
+                h[1][2] + h[2][1],
+                h[2][0] + h[0][2],
+            ];
             let stress = law.stress(&strain, change);
-            f(q, PointState { strain, stress, volume: point.weight * det, cofactors });
+            f(
+                q,
+                PointState {
+                    strain,
+                    stress,
+                    volume: point.weight * det,
+                    cofactors,
+                },
+            );
         }
     }
 
