@@ -100,6 +100,8 @@ pub struct PartitionSummary {
 pub struct SolverSummary {
     pub method: String,
     pub preconditioner: String,
+    /// Why this method.
+    pub reason: String,
     pub iterations: u64,
     /// ‖b-Ax‖/‖b‖, recomputed from the matrix.
     pub true_residual: f64,

@@ -97,6 +97,9 @@ fn run_command(comm: &Comm, args: &RunArgs) -> Result<i32> {
     )?;
     if comm.is_root() {
         print(&table::of_summary(&summary));
+        if let Some(error) = &summary.error {
+            eprintln!("error: {error}");
+        }
     }
     Ok(summary.exit_code)
 }
