@@ -167,11 +167,10 @@ impl Chunk {
             self.kernel
                 .compute(elements, &mut self.stiffness[begin..end], &mut min_det);
             let of_type = self.cells.iter().filter(|&&cell| types[cell] == cell_type);
-            // Not positive, or not a number.
             self.inverted.extend(
                 of_type
                     .zip(min_det)
-                    .filter(|(_, det)| !(*det > 0.0))
+                    .filter(|&(_, det)| det.is_nan() || det <= 0.0)
                     .map(|(&cell, _)| cell),
             );
         }
@@ -278,7 +277,7 @@ impl RowBlocks<'_> {
 mod tests {
     use super::assemble_stiffness;
     use crate::assembly::Pattern;
-    use crate::assembly::test_models::{dense, distorted_box, mixed_mesh, model, split};
+    use crate::assembly::test_models::{dense, mixed_mesh, model, split};
     use fem_mesh::CellType;
     use fem_mesh::Comm;
     use fem_mesh::comm::run_threads;
@@ -369,60 +368,6 @@ mod tests {
                 assert_eq!(error.exit_code(), 3);
                 assert!(error.to_string().contains(&list), "{error}");
             });
-        }
-    }
-    struct Stopwatch(f64);
-    impl Stopwatch {
-        fn now() -> f64 {
-            let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-            text.split(' ')
-                .next()
-                .and_then(|ns| ns.parse::<f64>().ok())
-                .unwrap_or(f64::NAN)
-                * 1e-9
-        }
-        fn start() -> Self {
-            Stopwatch(Self::now())
-        }
-        fn seconds(&self) -> f64 {
-            Self::now() - self.0
-        }
-    }
-
-    /// Run with `--ignored --nocapture`, in an optimized build.
-    #[test]
-    #[ignore = "a measurement: assembly of a cube of 64^3 hexahedra and of as many nodes of tetrahedra"]
-    fn speed() {
-        let comm = Comm::alone();
-        for (cell_type, n) in [
-            (CellType::Hex8, 64),
-            (CellType::Tet10, 32),
-            (CellType::Hex20, 32),
-        ] {
-            let model = model(split(&comm, &distorted_box(cell_type, [n; 3], false)));
-            for n_threads in [1, 2, 1, 2] {
-                let pool = rayon::ThreadPoolBuilder::new()
-                    .num_threads(n_threads)
-                    .build()
-                    .unwrap();
-                let mut times = [0.0; 2];
-                let (pattern, rows) = pool.install(|| {
-                    let start = Stopwatch::start();
-                    let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
-                    times[0] = start.seconds();
-                    let start = Stopwatch::start();
-                    assemble_stiffness(&Comm::alone(), &model, &pattern, &mut rows).unwrap();
-                    times[1] = start.seconds();
-                    (pattern, rows)
-                });
-                let [pattern_s, elements_s] = times;
-                println!(
-                    "{cell_type} {n}^3, {n_threads} threads: pattern {pattern_s:.3} s, elements and scatter \
-                     {elements_s:.3} s; matrix {:.0} MiB, pattern {:.0} MiB",
-                    rows.owned.memory() as f64 / 1048576.0,
-                    pattern.memory() as f64 / 1048576.0,
-                );
-            }
         }
     }
 }

@@ -128,8 +128,8 @@ pub fn natural_coordinates(
         let gap = [0, 1, 2].map(|i| x[i] - here[i]);
         let step = [0, 1, 2].map(|j| (0..3).map(|i| cofactors[i][j] * gap[i]).sum::<f64>() / det);
         let size = step.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-        // A negated comparison also catches the NaN of a singular Jacobian.
-        if !(size < 1e3) {
+        // A singular Jacobian makes the step infinite or NaN; `max` would hide the NaN.
+        if det == 0.0 || !det.is_finite() || size > 1e3 {
             return None;
         }
         xi = [0, 1, 2].map(|i| xi[i] + step[i]);

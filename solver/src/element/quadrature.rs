@@ -208,9 +208,9 @@ fn tetrahedron_4() -> Vec<QuadraturePoint> {
 /// Degree 5 on the unit tetrahedron.
 fn tetrahedron_14() -> Vec<QuadraturePoint> {
     let mut points =
-        tetrahedron_orbit(0.310_885_919_263_300_61, 0.112_687_925_718_015_85 / 6.0).to_vec();
+        tetrahedron_orbit(0.310_885_919_263_300_6, 0.112_687_925_718_015_85 / 6.0).to_vec();
     points.extend(tetrahedron_orbit(
-        0.092_735_250_310_891_226,
+        0.092_735_250_310_891_23,
         0.073_493_043_116_361_95 / 6.0,
     ));
     let a = 0.045_503_704_125_649_65;
@@ -251,7 +251,7 @@ mod tests {
     }
 
     fn on_line(i: u32) -> f64 {
-        if i % 2 == 0 {
+        if i.is_multiple_of(2) {
             2.0 / f64::from(i + 1)
         } else {
             0.0

@@ -130,10 +130,9 @@ fn barycentric(dimension: usize, xi: [f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
 
 fn simplex_linear(cell_type: CellType, xi: [f64; 3], at: &mut ShapeAt) {
     let (l, dl) = barycentric(cell_type.dimension(), xi);
-    for a in 0..cell_type.n_corners() {
-        at.shape[a] = l[a];
-        at.grad[a] = dl[a];
-    }
+    let n = cell_type.n_corners();
+    at.shape[..n].copy_from_slice(&l[..n]);
+    at.grad[..n].copy_from_slice(&dl[..n]);
 }
 
 /// Corners l (2 l - 1), edges 4 l_a l_b.

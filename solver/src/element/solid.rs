@@ -444,49 +444,4 @@ mod tests {
             assert_eq!(det.map(|d| d > 0.0), [true, false, false, false], "{det:?}");
         }
     }
-
-    /// Time this thread has run, which other load on the machine does not lengthen.
-    fn cpu_seconds() -> f64 {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        text.split(' ')
-            .next()
-            .and_then(|ns| ns.parse::<f64>().ok())
-            .unwrap_or(f64::NAN)
-            * 1e-9
-    }
-
-    #[test]
-    #[ignore = "a measurement: elements per second on one core, in cache"]
-    fn speed() {
-        for cell_type in CellType::SOLIDS {
-            let cells: Vec<_> = (0..32)
-                .map(|i| distorted(cell_type, 0.002 * f64::from(i)))
-                .collect();
-            let coords = cells.concat();
-            let lame = vec![LAME; 32];
-            let mut into = vec![0.0; 32 * stiffness_len(cell_type)];
-            let mut det = vec![0.0; 32];
-            for mut kernel in kernels() {
-                let start = cpu_seconds();
-                let mut n_done = 0;
-                while cpu_seconds() - start < 0.2 {
-                    for _ in 0..100 {
-                        let elements = Elements {
-                            cell_type,
-                            coords: &coords,
-                            lame: &lame,
-                        };
-                        kernel.compute(elements, std::hint::black_box(&mut into), &mut det);
-                        n_done += 32;
-                    }
-                }
-                let rate = f64::from(n_done) / (cpu_seconds() - start);
-                println!(
-                    "{cell_type} {:?}: {:.2} M elements/s",
-                    kernel.isa,
-                    rate * 1e-6
-                );
-            }
-        }
-    }
 }
