@@ -14,7 +14,7 @@ use fem_solve::assembly::{Pattern, assemble_stiffness, external_force};
 use fem_solve::element::StiffnessKernel;
 use fem_solve::element::solid::{Elements, stiffness_len};
 use fem_solve::model::{Load, Material, Model};
-use fem_solve::post::{Quantity, Solution, internal_force, nodal_field};
+use fem_solve::post::{compute_nodal_tensors, internal_force};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -118,7 +118,6 @@ fn measure(model: &Model, n: usize, rounds: usize) -> Result<()> {
     let mut best = [f64::INFINITY; 5];
     let mut mib = 0.0;
     let displacement: Vec<f64> = model.mesh.coords.iter().flatten().map(|x| x * x).collect();
-    let solution = Solution::new(model, &displacement);
     let halo = Halo::new(&comm, &model.mesh.nodes);
     for _ in 0..rounds {
         let start = Instant::now();
@@ -129,15 +128,9 @@ fn measure(model: &Model, n: usize, rounds: usize) -> Result<()> {
         times[1] = start.elapsed().as_secs_f64();
         let slabs = pattern.slabs();
         times[2] = seconds(|| drop(black_box(external_force(model, slabs))));
-        times[3] = seconds(|| drop(black_box(internal_force(&solution, slabs))));
+        times[3] = seconds(|| drop(black_box(internal_force(model, &displacement))));
         times[4] = seconds(|| {
-            black_box(nodal_field(
-                &comm,
-                &halo,
-                &solution,
-                slabs,
-                Quantity::Stress,
-            ));
+            black_box(compute_nodal_tensors(&comm, model, &halo, &displacement));
         });
         for (best, time) in best.iter_mut().zip(times) {
             *best = best.min(time);

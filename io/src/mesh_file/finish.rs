@@ -4,7 +4,7 @@
 //! Invariant: knows no file format, and changes neither coordinates nor the node order of an element.
 
 use super::MeshFile;
-use super::draft::Draft;
+use super::draft::{Draft, Place};
 use super::id_lookup::IdLookup;
 use fem_mesh::{CellType, Cells, Error, Mesh, Result};
 
@@ -70,9 +70,11 @@ impl Draft {
             return Ok(());
         }
         let what = format!(
-            "the mesh has no solid element ({} nodes, {} other elements)",
+            "the mesh has no solid element ({} node{}, {} other element{})",
             self.nodes.ids.len(),
-            self.other_elements.len()
+            plural(self.nodes.ids.len()),
+            self.other_elements.len(),
+            plural(self.other_elements.len())
         );
         let error = Error::input(what)
             .expected("at least one tetrahedron, hexahedron or wedge")
@@ -92,20 +94,13 @@ impl Draft {
         for &(first, later) in &repeated {
             let (first, later) = (first as usize, later as usize);
             if self.nodes.coords[first] != self.nodes.coords[later] {
-                let [id, line] = [
-                    self.nodes.ids[later],
-                    u64::from(self.nodes.places[first].line),
-                ];
-                let before = if line > 0 {
-                    format!(" (first on line {line})")
-                } else {
-                    String::new()
-                };
+                let (id, later) = (self.nodes.ids[later], self.nodes.places[later]);
+                let before = self.first_at(self.nodes.places[first], later);
                 let error = Error::input(format!(
                     "node {id} is given twice, with different coordinates{before}"
                 ))
                 .advice("number every node once");
-                return Err(self.error_at(self.nodes.places[later], error));
+                return Err(self.error_at(later, error));
             }
         }
         if !repeated.is_empty() {
@@ -152,16 +147,23 @@ impl Draft {
         Ok(cells)
     }
 
+    /// Where the first of two things of one number stands, in brackets; nothing in a binary file.
+    fn first_at(&self, first: Place, later: Place) -> String {
+        match (first.line, first.file == later.file) {
+            (0, _) => String::new(),
+            (line, true) => format!(" (first on line {line})"),
+            (line, false) => {
+                let file = self.files[usize::from(first.file)].display();
+                format!(" (first in {file}, line {line})")
+            }
+        }
+    }
+
     fn look_up_cells(&self) -> Result<IdLookup> {
         let (lookup, repeated) = IdLookup::new(&self.solids.ids);
         if let Some(&(first, later)) = repeated.first() {
             let [first, later] = [first, later].map(|k| k as usize);
-            let line = self.solids.places[first].line;
-            let before = if line > 0 {
-                format!(" (first on line {line})")
-            } else {
-                String::new()
-            };
+            let before = self.first_at(self.solids.places[first], self.solids.places[later]);
             let error = Error::input(format!(
                 "element number {} is given twice{before}",
                 self.solids.ids[later]

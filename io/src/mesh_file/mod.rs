@@ -143,7 +143,7 @@ mod tests {
     fn the_content_wins_over_the_extension() {
         assert_eq!(
             message("a.msh", b"** a deck\n*NODE\n1,0,0,0\n"),
-            "a.msh: the mesh has no solid element (1 nodes, 0 other elements); expected at least one tetrahedron, \
+            "a.msh: the mesh has no solid element (1 node, 0 other elements); expected at least one tetrahedron, \
              hexahedron or wedge; advice"
                 .replace("advice", "mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`")
         );

@@ -1,234 +1,228 @@
-//! Values at a point: finds the cell that contains it and interpolates there.
+//! Points inside the mesh: which cell holds them, and the value of a nodal quantity there.
 //!
-//! Invariant: each point has one owner among the ranks, the lowest that finds it.
+//! Invariant: knows coordinates and cells; what is interpolated is the caller's business.
 
-use super::nodal::NodalField;
 use crate::element::MAX_NODES;
-use crate::element::geometry::{distance_outside, interpolate, natural_coordinates};
-use crate::element::shape::shape_at;
+use crate::element::geometry::{
+    cofactors, determinant, distance_outside, dot, interpolate as at_shape, jacobian, natural_coordinates,
+};
+use crate::element::shape::{natural_nodes, shape_at};
 use crate::model::Model;
-use fem_mesh::{Comm, Error, LocalMesh, Result};
+use bytemuck::{Pod, Zeroable};
+use fem_mesh::select::{self, Region};
+use fem_mesh::{CellType, Comm, Error, LocalMesh, Result};
+use std::cmp::Ordering;
 
-/// How far outside a cell, in natural units, a point still counts as in it: nodes given with a few digits lie so.
-const TOLERANCE: f64 = 1e-3;
+/// Distance from the mesh, as a share of its size, up to which a point counts as on its surface.
+const SURFACE_TOLERANCE: f64 = 1e-6;
+/// Natural coordinates by which a point may be outside a cell that holds it: rounding of points on borders.
+const BORDER_TOLERANCE: f64 = 1e-8;
+/// Share of its extent by which the box around the nodes of a curved cell is widened to hold the cell.
+const BULGE: f64 = 0.25;
 
-/// Where a point is.
+/// Where a point is; the same on every rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Located {
-    /// The rank that owns the cell.
+pub struct Location {
+    /// Rank that owns the cell.
     pub rank: usize,
-    /// The cell as a local index of that rank.
+    /// The cell's local index on that rank.
     pub cell: usize,
-    /// Natural coordinates in the cell.
+    /// The cell's number in the input.
+    pub cell_id: u64,
+    /// Natural coordinates of the point in the cell.
     pub xi: [f64; 3],
 }
 
-/// Collective. Finds the cell that contains `point` (m); every rank gets the same answer. On a border between cells
-/// it is the one that contains the point best, the lowest rank and cell among equals.
-///
-/// # Errors
-/// A point outside all cells; the message tells the nearest node.
-pub fn locate(comm: &Comm, mesh: &LocalMesh, point: [f64; 3]) -> Result<Located> {
-    let found = find_here(mesh, point);
-    // Distances at rounding level are equal: the point is inside for each.
-    let distance = found.map_or(f64::INFINITY, |(distance, ..)| distance.max(1e-9));
-    let all = comm.all_gather(&[distance]);
-    let best = (0..all.len())
-        .min_by(|&a, &b| all[a][0].total_cmp(&all[b][0]))
-        .unwrap_or(0);
-    if all[best][0].is_infinite() {
-        return Err(outside(comm, mesh, point));
-    }
-    let mine = found.map_or([0.0; 4], |(_, cell, [r, s, t])| [cell as f64, r, s, t]);
-    let of_best = comm.broadcast(best, mine.to_vec());
-    Ok(Located {
-        rank: best,
-        cell: of_best[0] as usize,
-        xi: [of_best[1], of_best[2], of_best[3]],
-    })
+/// A cell that may hold a point.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Candidate {
+    /// From the point to the cell, m; 0 inside.
+    distance: f64,
+    cell_id: u64,
+    cell: u64,
+    xi: [f64; 3],
 }
 
-/// The owned cell that contains a point best: distance outside, cell, natural coordinates.
-fn find_here(mesh: &LocalMesh, point: [f64; 3]) -> Option<(f64, usize, [f64; 3])> {
-    let mut best: Option<(f64, usize, [f64; 3])> = None;
-    let mut coords = [[0.0; 3]; MAX_NODES];
-    for cell in 0..mesh.n_owned_cells {
-        mesh.gather_coords(cell, &mut coords);
-        let cell_type = mesh.cells.types[cell];
-        let coords = &coords[..cell_type.n_nodes()];
-        if !near(coords, point) {
-            continue;
+impl Candidate {
+    const NONE: Candidate = Candidate { distance: f64::INFINITY, cell_id: u64::MAX, cell: 0, xi: [0.0; 3] };
+
+    /// Nearer cells first, of equally near ones the lower number.
+    fn order(&self, other: &Candidate) -> Ordering {
+        self.distance.total_cmp(&other.distance).then(self.cell_id.cmp(&other.cell_id))
+    }
+
+    fn improve(&mut self, other: Candidate) {
+        if other.order(self).is_lt() {
+            *self = other;
         }
-        let Some(xi) = natural_coordinates(cell_type, coords, point) else {
-            continue;
+    }
+}
+
+/// Collective. The cell of each of `points` (m; the same on every rank). A point on a border goes to the cell with the
+/// lowest number, one outside by no more than 1e-6 of the size of the mesh to the nearest cell.
+///
+/// # Errors
+/// A point outside the mesh, with its distance, on every rank.
+pub fn locate(comm: &Comm, mesh: &LocalMesh, points: &[[f64; 3]]) -> Result<Vec<Location>> {
+    let bounds = select::bounds(comm, mesh);
+    let extent = [0, 1, 2].map(|i| bounds.max[i] - bounds.min[i]);
+    let tolerance = SURFACE_TOLERANCE * length(extent);
+    let here = candidates(mesh, points, tolerance);
+    let all = comm.all_gather(&here);
+    let mut locations = Vec::with_capacity(points.len());
+    for (index, &point) in points.iter().enumerate() {
+        let by_rank = all.iter().map(|candidates| candidates[index]).enumerate();
+        let best = by_rank.min_by(|(_, a), (_, b)| a.order(b)).filter(|(_, found)| found.distance <= tolerance);
+        let Some((rank, found)) = best else {
+            return Err(outside(comm, mesh, point));
         };
-        let distance = distance_outside(cell_type, xi);
-        if distance < TOLERANCE && best.is_none_or(|(d, ..)| distance.max(1e-9) < d.max(1e-9)) {
-            best = Some((distance, cell, xi));
+        locations.push(Location { rank, cell: found.cell as usize, cell_id: found.cell_id, xi: found.xi });
+    }
+    Ok(locations)
+}
+
+/// Collective. The value of a nodal quantity at `at`, the same on every rank. `value(node, material)` gives it at a
+/// local node; `material` is that of the cell.
+pub fn interpolate<const W: usize>(
+    comm: &Comm,
+    model: &Model,
+    at: &Location,
+    value: impl Fn(usize, u16) -> [f64; W],
+) -> [f64; W] {
+    let mut result = [0.0; W];
+    if comm.rank() == at.rank {
+        let material = model.cell_material[at.cell];
+        let nodes = model.mesh.cells.nodes_of(at.cell);
+        let values: Vec<[f64; W]> = nodes.iter().map(|&node| value(node as usize, material)).collect();
+        result = at_shape(&values, &shape_at(model.mesh.cells.types[at.cell], at.xi).shape);
+    }
+    let shared = comm.broadcast(at.rank, result.to_vec());
+    result.copy_from_slice(&shared);
+    result
+}
+
+/// The best owned cell for each point among those whose boxes, widened by `margin`, hold it.
+fn candidates(mesh: &LocalMesh, points: &[[f64; 3]], margin: f64) -> Vec<Candidate> {
+    // By x, so that a cell meets only the points in its range.
+    let mut order: Vec<usize> = (0..points.len()).collect();
+    order.sort_by(|&a, &b| points[a][0].total_cmp(&points[b][0]));
+    let mut best = vec![Candidate::NONE; points.len()];
+    for cell in 0..mesh.n_owned_cells {
+        let region = cell_box(mesh, cell).widened(margin);
+        let first = order.partition_point(|&p| points[p][0] < region.min[0]);
+        let in_range = order[first..].iter().take_while(|&&p| points[p][0] <= region.max[0]);
+        for &p in in_range.filter(|&&p| region.contains(&points[p])) {
+            best[p].improve(examine(mesh, cell, points[p]));
         }
     }
     best
 }
 
-/// Whether a point is in the box around a cell's nodes, widened for curved faces by a quarter of its size.
-fn near(coords: &[[f64; 3]], point: [f64; 3]) -> bool {
-    let mut low = [f64::INFINITY; 3];
-    let mut high = [f64::NEG_INFINITY; 3];
-    for x in coords {
+/// A box that holds an owned cell.
+fn cell_box(mesh: &LocalMesh, cell: usize) -> Region {
+    let mut region = Region { min: [f64::INFINITY; 3], max: [f64::NEG_INFINITY; 3] };
+    for &node in mesh.cells.nodes_of(cell) {
+        let x = mesh.coords[node as usize];
         for i in 0..3 {
-            low[i] = low[i].min(x[i]);
-            high[i] = high[i].max(x[i]);
+            region.min[i] = region.min[i].min(x[i]);
+            region.max[i] = region.max[i].max(x[i]);
         }
     }
-    let size = (0..3).map(|i| high[i] - low[i]).fold(0.0, f64::max);
-    (0..3).all(|i| point[i] >= low[i] - 0.25 * size && point[i] <= high[i] + 0.25 * size)
+    if mesh.cells.types[cell].order() == 1 {
+        return region;
+    }
+    let extent = [0, 1, 2].map(|i| region.max[i] - region.min[i]);
+    region.widened(BULGE * length(extent))
 }
 
-/// Collective. The error for a point in no cell.
+/// Place of `point` relative to an owned cell.
+fn examine(mesh: &LocalMesh, cell: usize, point: [f64; 3]) -> Candidate {
+    let cell_type = mesh.cells.types[cell];
+    let mut coords = [[0.0; 3]; MAX_NODES];
+    mesh.gather_coords(cell, &mut coords);
+    let coords = &coords[..cell_type.n_nodes()];
+    let inside = natural_coordinates(cell_type, coords, point)
+        .filter(|&xi| distance_outside(cell_type, xi) <= BORDER_TOLERANCE);
+    let (xi, distance) = match inside {
+        Some(xi) => (xi, 0.0),
+        None => closest(cell_type, coords, point),
+    };
+    Candidate { distance, cell_id: mesh.cell_ids[cell], cell: cell as u64, xi }
+}
+
+/// A point of the cell near `point`, by Newton's method kept inside the cell, and its distance, which is at least that
+/// of the cell.
+fn closest(cell_type: CellType, coords: &[[f64; 3]], point: [f64; 3]) -> ([f64; 3], f64) {
+    let mut xi = into_cell(cell_type, mean(natural_nodes(cell_type)));
+    let mut best = (xi, f64::INFINITY);
+    for _ in 0..20 {
+        let at = shape_at(cell_type, xi);
+        let here = at_shape(coords, &at.shape);
+        let gap = [0, 1, 2].map(|i| point[i] - here[i]);
+        let distance = length(gap);
+        if distance < best.1 {
+            best = (xi, distance);
+        }
+        let cofactors = cofactors(&jacobian(coords, &at.grad));
+        let det = determinant(&jacobian(coords, &at.grad), &cofactors);
+        let step = [0, 1, 2].map(|j| (0..3).map(|i| cofactors[i][j] * gap[i]).sum::<f64>() / det);
+        if !step.iter().all(|s| s.is_finite()) {
+            break;
+        }
+        xi = into_cell(cell_type, [0, 1, 2].map(|i| xi[i] + step[i]));
+    }
+    best
+}
+
+/// Natural coordinates moved into the natural cell if they are outside.
+fn into_cell(cell_type: CellType, xi: [f64; 3]) -> [f64; 3] {
+    let on_simplex = |n: usize| {
+        let mut inside = xi;
+        let part = &mut inside[..n];
+        part.iter_mut().for_each(|x| *x = x.max(0.0));
+        let sum: f64 = part.iter().sum();
+        if sum > 1.0 {
+            part.iter_mut().for_each(|x| *x /= sum);
+        }
+        inside
+    };
+    match cell_type {
+        CellType::Tet4 | CellType::Tet10 => on_simplex(3),
+        CellType::Wedge6 => {
+            let [r, s, t] = on_simplex(2);
+            [r, s, t.clamp(-1.0, 1.0)]
+        }
+        _ => xi.map(|x| x.clamp(-1.0, 1.0)),
+    }
+}
+
+/// Collective. The error for a point that no cell holds.
 fn outside(comm: &Comm, mesh: &LocalMesh, point: [f64; 3]) -> Error {
-    let distance2 = |x: &[f64; 3]| (0..3).map(|i| (x[i] - point[i]).powi(2)).sum::<f64>();
-    let nearest = (0..mesh.coords.len())
-        .min_by(|&a, &b| distance2(&mesh.coords[a]).total_cmp(&distance2(&mesh.coords[b])));
-    let here = nearest.map_or([f64::INFINITY, 0.0, 0.0, 0.0, 0.0], |node| {
-        let [x, y, z] = mesh.coords[node];
-        [
-            distance2(&mesh.coords[node]),
-            mesh.node_ids[node] as f64,
-            x,
-            y,
-            z,
-        ]
-    });
-    let mut all = comm.all_gather(&here);
-    all.sort_by(|a, b| a[0].total_cmp(&b[0]));
-    let what = format!("the point {point:?} is in no element");
-    match all.first() {
-        Some(n) if n[0].is_finite() => {
-            Error::input(what)
-                .expected("a point of the model")
-                .advice(format!(
-                    "the nearest node is {} at [{}, {}, {}]",
-                    n[1], n[2], n[3], n[4]
-                ))
+    // No cell is farther than the nearest node; only cells whose boxes are nearer need a closer look.
+    let nodes = mesh.coords[..mesh.nodes.n_owned()].iter();
+    let to_node = |x: &[f64; 3]| length([0, 1, 2].map(|i| x[i] - point[i]));
+    let limit = nodes.map(to_node).fold(f64::INFINITY, f64::min);
+    let limit = comm.min(limit);
+    let mut best = Candidate { distance: limit, ..Candidate::NONE };
+    for cell in 0..mesh.n_owned_cells {
+        let region = cell_box(mesh, cell);
+        let gap = [0, 1, 2].map(|i| (region.min[i] - point[i]).max(point[i] - region.max[i]).max(0.0));
+        if length(gap) <= best.distance {
+            best.improve(examine(mesh, cell, point));
         }
-        _ => Error::input(what).expected("a point of the model"),
     }
+    let distance = comm.min(best.distance);
+    let [x, y, z] = point;
+    Error::input(format!("the point ({x}, {y}, {z}) is outside the mesh, about {distance:.3e} from the nearest element"))
+        .expected("a point inside an element, or within 1e-6 of the size of the model")
+        .advice("check its coordinates, and `scale` of the mesh")
 }
 
-impl Located {
-    /// Collective. Displacement there, m; `displacement` holds all local nodes, 3 a node.
-    pub fn displacement(&self, comm: &Comm, mesh: &LocalMesh, displacement: &[f64]) -> [f64; 3] {
-        let nodal = displacement.as_chunks::<3>().0;
-        self.interpolate(comm, mesh, |_, node| nodal[node])
-    }
-
-    /// Collective. A recovered nodal field there, in the material of the cell.
-    pub fn tensor(&self, comm: &Comm, model: &Model, field: &NodalField) -> [f64; 6] {
-        self.interpolate(comm, &model.mesh, |cell, node| {
-            field
-                .get(node, model.cell_material[cell])
-                .copied()
-                .unwrap_or_default()
-        })
-    }
-
-    /// Collective. Interpolates `value(cell, local node)` on the rank of the cell and tells the others.
-    fn interpolate<const W: usize>(
-        &self,
-        comm: &Comm,
-        mesh: &LocalMesh,
-        value: impl Fn(usize, usize) -> [f64; W],
-    ) -> [f64; W] {
-        let mut result = [0.0; W];
-        if comm.rank() == self.rank {
-            let nodes = mesh.cells.nodes_of(self.cell);
-            let nodal: Vec<[f64; W]> = nodes
-                .iter()
-                .map(|&node| value(self.cell, node as usize))
-                .collect();
-            result = interpolate(
-                &nodal,
-                &shape_at(mesh.cells.types[self.cell], self.xi).shape,
-            );
-        }
-        let all = comm.broadcast(self.rank, result.to_vec());
-        result.copy_from_slice(&all);
-        result
-    }
+fn length(v: [f64; 3]) -> f64 {
+    dot(v, v).sqrt()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::locate;
-    use crate::assembly::Slabs;
-    use crate::assembly::test_models::{distorted_box, model, split};
-    use crate::post::{Quantity, Solution, nodal_field};
-    use fem_mesh::CellType;
-    use fem_mesh::comm::run_threads;
-    use fem_mesh::halo::Halo;
-
-    #[test]
-    fn a_linear_field_is_read_back_at_any_point_on_any_number_of_ranks() {
-        for cell_type in CellType::SOLIDS {
-            let mesh = distorted_box(cell_type, [3, 2, 2], true);
-            for n_ranks in 1..=4 {
-                run_threads(n_ranks, |comm| {
-                    let model = model(split(comm, &mesh));
-                    let coords = &model.mesh.coords;
-                    let u: Vec<f64> = coords
-                        .iter()
-                        .flat_map(|[x, y, z]| [x + 2.0 * y, 3.0 * z, x - y])
-                        .collect();
-                    let solution = Solution::new(&model, &u);
-                    let halo = Halo::new(comm, &model.mesh.nodes);
-                    let slabs = Slabs::even(model.mesh.nodes.n_owned(), 2);
-                    let strain = nodal_field(comm, &halo, &solution, &slabs, Quantity::Strain);
-                    let corner = [1.5, 1.0, 2.0];
-                    let slightly_outside = [1.5 + 1e-5, 0.4, 1.3];
-                    for point in [
-                        [0.4, 0.3, 0.7],
-                        [1.1, 0.9, 1.8],
-                        [0.75, 0.5, 1.0],
-                        corner,
-                        slightly_outside,
-                    ] {
-                        let at = locate(comm, &model.mesh, point).unwrap();
-                        let [x, y, z] = point;
-                        let u = at.displacement(comm, &model.mesh, &u);
-                        for (value, expected) in u.iter().zip([x + 2.0 * y, 3.0 * z, x - y]) {
-                            assert!(
-                                (value - expected).abs() < 1e-10,
-                                "{cell_type} at {point:?}: {u:?}"
-                            );
-                        }
-                        let strain = at.tensor(comm, &model, &strain);
-                        for (value, expected) in strain.iter().zip([1.0, 0.0, 0.0, 2.0, 2.0, 1.0]) {
-                            assert!(
-                                (value - expected).abs() < 1e-9,
-                                "{cell_type} at {point:?}: {strain:?}"
-                            );
-                        }
-                    }
-                });
-            }
-        }
-    }
-
-    #[test]
-    fn a_point_outside_is_an_error_that_names_the_nearest_node() {
-        let mesh = distorted_box(CellType::Hex8, [3, 2, 2], false);
-        let node = mesh
-            .coords
-            .iter()
-            .position(|x| *x == [1.5, 1.0, 2.0])
-            .unwrap();
-        for n_ranks in 1..=4 {
-            run_threads(n_ranks, |comm| {
-                let error = locate(comm, &split(comm, &mesh), [2.0, 2.0, 3.0]).unwrap_err();
-                assert_eq!(error.exit_code(), 2);
-                let nearest = format!("the nearest node is {} at [1.5, 1, 2]", mesh.node_ids[node]);
-                assert!(error.to_string().contains(&nearest), "{error}");
-            });
-        }
-    }
+fn mean(points: &[[f64; 3]]) -> [f64; 3] {
+    [0, 1, 2].map(|i| points.iter().map(|x| x[i]).sum::<f64>() / points.len() as f64)
 }

@@ -1,45 +1,41 @@
-//! Strain and stress at points of one cell.
+//! Strains of a cell at its quadrature points, and their extrapolation to its nodes.
 //!
-//! Invariant: one cell at a time; averages nothing.
+//! Strains are most accurate at the recovery points (Barlow 1976); the polynomial through their values there (constant
+//! for tet4, linear for tet10, linear times linear for wedge6, trilinear for hexahedra) is taken at the nodes.
+//!
+//! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::temperature_changes;
+use crate::assembly::Slabs;
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
+use crate::element::shape::natural_nodes;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
-use crate::model::Model;
+use crate::model::{Load, Model};
+use fem_mesh::{CellType, LocalMesh};
+use nalgebra::DMatrix;
+use std::sync::LazyLock;
 
-/// A displacement field on a model, with what is needed to take its stresses.
-pub struct Solution<'a> {
+/// Largest number of recovery points of a cell type.
+pub const MAX_RECOVERY_POINTS: usize = 8;
+
+/// A model with the displacement of its local nodes: all that strains and stresses depend on.
+pub struct Deformation<'a> {
     /// The model.
     pub model: &'a Model,
-    /// Displacement of all local nodes, ghosts included, 3 a node, m.
-    pub displacement: &'a [f64],
+    displacement: &'a [[f64; 3]],
     laws: Vec<Isotropic>,
     temperature_changes: Option<Vec<f64>>,
 }
 
-/// State at one quadrature point.
-#[derive(Clone, Copy, Debug)]
-pub struct PointState {
-    /// Total strain, thermal part included.
-    pub strain: [f64; 6],
-    /// Stress, Pa.
-    pub stress: [f64; 6],
-    /// Weight times det J, m3.
-    pub volume: f64,
-    /// Cofactors of the Jacobian.
-    pub cofactors: [[f64; 3]; 3],
-}
-
-impl<'a> Solution<'a> {
-    /// The field `displacement` (all local nodes, 3 a node, m) on `model`.
-    pub fn new(model: &'a Model, displacement: &'a [f64]) -> Self {
-        assert_eq!(
-            displacement.len(),
-            3 * model.mesh.nodes.n_local(),
-            "3 components of each local node"
-        );
-        Solution {
+impl<'a> Deformation<'a> {
+    /// The displacement `u`, m, has 3 components for each local node, owned nodes first, then ghosts.
+    ///
+    /// # Panics
+    /// If `u` has another length.
+    pub fn new(model: &'a Model, u: &'a [f64]) -> Self {
+        let (displacement, rest) = u.as_chunks();
+        assert!(displacement.len() == model.mesh.nodes.n_local() && rest.is_empty(), "3 components a local node");
+        Deformation {
             model,
             displacement,
             laws: model.materials.iter().map(Isotropic::new).collect(),
@@ -47,74 +43,136 @@ impl<'a> Solution<'a> {
         }
     }
 
-    /// The law of a cell.
-    fn law(&self, cell: usize) -> &Isotropic {
+    /// Law of a cell's material.
+    pub fn law(&self, cell: usize) -> &Isotropic {
         &self.laws[usize::from(self.model.cell_material[cell])]
     }
 
+    /// Laws of all materials of the model.
+    pub fn laws(&self) -> &[Isotropic] {
+        &self.laws
+    }
+
     /// Change of temperature of a cell, K.
-    fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes
-            .as_ref()
-            .map_or(0.0, |changes| changes[cell])
+    pub fn temperature_change(&self, cell: usize) -> f64 {
+        self.temperature_changes.as_ref().map_or(0.0, |changes| changes[cell])
     }
 
-    /// Displacements of the nodes of a cell, in node order; zero past their number.
-    pub fn gather(&self, cell: usize) -> [[f64; 3]; MAX_NODES] {
-        let all = self.displacement.as_chunks::<3>().0;
-        let mut u = [[0.0; 3]; MAX_NODES];
-        for (slot, &node) in u.iter_mut().zip(self.model.mesh.cells.nodes_of(cell)) {
-            *slot = all[node as usize];
-        }
-        u
-    }
-
-    /// Calls `f(q, state)` at each point of the rule for `purpose` of a cell.
-    pub fn at_points(&self, cell: usize, purpose: Purpose, mut f: impl FnMut(usize, PointState)) {
+    /// Coordinates and displacements of a cell's nodes.
+    pub fn gather(&self, cell: usize) -> CellMotion {
         let mesh = &self.model.mesh;
-        let table = Tabulation::of(mesh.cells.types[cell], purpose);
-        let (law, change) = (self.law(cell), self.temperature_change(cell));
-        let mut coords = [[0.0; 3]; MAX_NODES];
-        mesh.gather_coords(cell, &mut coords);
-        let u = self.gather(cell);
-        let n_nodes = table.n_nodes();
-        for (q, point) in table.points.iter().enumerate() {
-            let jac = jacobian(&coords[..n_nodes], table.grad(q));
-            let by_natural = jacobian(&u[..n_nodes], table.grad(q));
-            let cofactors = cofactors(&jac);
-            let det = determinant(&jac, &cofactors);
-            // du_i / dx_k = sum_j du_i / dxi_j dxi_j / dx_k.
-            let h = by_natural.map(|du| cofactors.map(|row| dot(du, row) / det));
-            let strain = [
-                h[0][0],
-                h[1][1],
-                h[2][2],
-                h[0][1] + h[1][0],
-                h[1][2] + h[2][1],
-                h[2][0] + h[0][2],
-            ];
-            let stress = law.stress(&strain, change);
-            f(
-                q,
-                PointState {
-                    strain,
-                    stress,
-                    volume: point.weight * det,
-                    cofactors,
-                },
-            );
+        let nodes = mesh.cells.nodes_of(cell);
+        let mut motion = CellMotion { n_nodes: nodes.len(), x: [[0.0; 3]; MAX_NODES], u: [[0.0; 3]; MAX_NODES] };
+        for (a, &node) in nodes.iter().enumerate() {
+            motion.x[a] = mesh.coords[node as usize];
+            motion.u[a] = self.displacement[node as usize];
         }
+        motion
     }
 
-    /// Elastic energy of a cell, J: half of stress times strain without its thermal part.
-    pub fn strain_energy(&self, cell: usize) -> f64 {
-        let thermal = self.law(cell).expansion * self.temperature_change(cell);
-        let mut energy = 0.0;
-        self.at_points(cell, Purpose::Stiffness, |_, at| {
-            let work: f64 = at.stress.iter().zip(&at.strain).map(|(s, e)| s * e).sum();
-            let thermal_work = thermal * (at.stress[0] + at.stress[1] + at.stress[2]);
-            energy += 0.5 * at.volume * (work - thermal_work);
-        });
-        energy
+    /// Strains at the recovery points of a cell, in the order of [`Purpose::Recovery`], and their number.
+    pub fn recovery_strains(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
+        let table = Tabulation::of(self.model.mesh.cells.types[cell], Purpose::Recovery);
+        let motion = self.gather(cell);
+        let mut strains = [[0.0; 6]; MAX_RECOVERY_POINTS];
+        for (q, strain) in strains[..table.n_points()].iter_mut().enumerate() {
+            *strain = motion.at(table.grad(q)).strain;
+        }
+        (strains, table.n_points())
+    }
+}
+
+/// Owned nodes divided among the threads of the current rayon pool by the number of cells they touch.
+pub(super) fn node_slabs(mesh: &LocalMesh) -> Slabs {
+    let n_owned = mesh.nodes.n_owned();
+    let mut work = vec![0u32; n_owned + 1];
+    for &node in mesh.cells.nodes.iter().filter(|&&node| (node as usize) < n_owned) {
+        work[node as usize + 1] += 1;
+    }
+    for node in 0..n_owned {
+        work[node + 1] += work[node];
+    }
+    Slabs::balanced(&work, rayon::current_num_threads())
+}
+
+/// Change of temperature of each local cell, K: the sum of all such loads on it; `None` if there is no such load.
+fn temperature_changes(model: &Model) -> Option<Vec<f64>> {
+    let mut changes = None;
+    for load in &model.loads {
+        if let Load::TemperatureChange { cells, change } = load {
+            let changes = changes.get_or_insert_with(|| vec![0.0; model.mesh.n_cells()]);
+            for &cell in cells {
+                changes[cell as usize] += change;
+            }
+        }
+    }
+    changes
+}
+
+/// Coordinates and displacements of the nodes of one cell, m.
+pub struct CellMotion {
+    n_nodes: usize,
+    x: [[f64; 3]; MAX_NODES],
+    u: [[f64; 3]; MAX_NODES],
+}
+
+/// Deformation and geometry at a point of a cell.
+pub struct PointState {
+    /// Strain.
+    pub strain: [f64; 6],
+    /// Cofactors of the Jacobian: det J dN/dx is their product with dN/dxi.
+    pub cofactors: [[f64; 3]; 3],
+    /// Determinant of the Jacobian, m3 per unit of natural volume.
+    pub det_jac: f64,
+}
+
+impl CellMotion {
+    /// At the point where the natural gradients of the shape functions are `grad`.
+    #[inline]
+    pub fn at(&self, grad: &[[f64; 3]]) -> PointState {
+        let jac = jacobian(&self.x[..self.n_nodes], grad);
+        let cofactors = cofactors(&jac);
+        let det_jac = determinant(&jac, &cofactors);
+        let scale = 1.0 / det_jac;
+        // du/dx = du/dxi dxi/dx
+        let natural = jacobian(&self.u[..self.n_nodes], grad);
+        let du = |i: usize, j: usize| dot(natural[i], cofactors[j]) * scale;
+        let strain =
+            [du(0, 0), du(1, 1), du(2, 2), du(0, 1) + du(1, 0), du(1, 2) + du(2, 1), du(2, 0) + du(0, 2)];
+        PointState { strain, cofactors, det_jac }
+    }
+}
+
+/// Weights of the values at the recovery points for the value at node `node`: row by row, a row for each node.
+pub fn extrapolation(cell_type: CellType) -> &'static [f64] {
+    static ALL: LazyLock<Vec<Vec<f64>>> = LazyLock::new(|| {
+        let types = (0..).map_while(CellType::from_index);
+        types.map(|t| if CellType::SOLIDS.contains(&t) { extrapolation_matrix(t) } else { Vec::new() }).collect()
+    });
+    &ALL[cell_type as usize]
+}
+
+/// P(nodes) P(points)^-1, with P the monomials of the polynomial through the points.
+fn extrapolation_matrix(cell_type: CellType) -> Vec<f64> {
+    let points: Vec<[f64; 3]> =
+        Tabulation::of(cell_type, Purpose::Recovery).points.iter().map(|point| point.xi).collect();
+    let monomials = |x: &[[f64; 3]]| {
+        let rows: Vec<f64> = x.iter().flat_map(|&xi| monomials(cell_type, xi)).collect();
+        DMatrix::from_row_slice(x.len(), rows.len() / x.len(), &rows)
+    };
+    let at_points = monomials(&points);
+    // The points of a rule are unisolvent for its polynomial, a property of the tables that the tests check.
+    let inverse = at_points.try_inverse().unwrap_or_else(|| unreachable!("recovery points of {cell_type}"));
+    let weights = monomials(natural_nodes(cell_type)) * inverse;
+    weights.transpose().as_slice().to_vec()
+}
+
+/// Monomials of the polynomial that is fixed by the values at the recovery points.
+fn monomials(cell_type: CellType, [r, s, t]: [f64; 3]) -> Vec<f64> {
+    match cell_type {
+        CellType::Tet10 => vec![1.0, r, s, t],
+        CellType::Wedge6 => vec![1.0, r, s, t, r * t, s * t],
+        CellType::Hex8 | CellType::Hex20 => vec![1.0, r, s, t, r * s, s * t, t * r, r * s * t],
+        _ => vec![1.0],
     }
 }

@@ -129,7 +129,7 @@ fn elements_that_are_no_solids_are_counted() {
     );
     assert!(
         message(&format!("{NODES}*ELEMENT,TYPE=S3\n1,1,2,3\n"))
-            .starts_with("a.inp: the mesh has no solid element (4 nodes, 1 other elements)")
+            .starts_with("a.inp: the mesh has no solid element (4 nodes, 1 other element)")
     );
     assert_eq!(
         message(&deck(
