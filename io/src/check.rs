@@ -160,11 +160,11 @@ mod tests {
     fn messages_name_the_place_and_the_sets_there_are() {
         assert_eq!(
             fault("[[load]]\non = \"tpo\"\npressure = 1\n"),
-            "case.toml:8:6: there is no set \"tpo\"; expected a face set: one of `Top`, `nothing`; did you mean `Top`?"
+            "case.toml:8:6: there is no set \"tpo\"; expected a face set: one of \"Top\", \"nothing\"; did you mean \"Top\"?"
         );
         assert_eq!(
             fault("[[load]]\non = \"corners\"\ntraction = [0, 0, 1]\n"),
-            "case.toml:8:6: \"corners\" is a node set here; expected a face set: one of `Top`, `nothing`"
+            "case.toml:8:6: \"corners\" is a node set here; expected a face set: one of \"Top\", \"nothing\""
         );
         assert!(
             fault("[[load]]\non = \"Core\"\nforce = [0, 0, 1]\n")

@@ -2,7 +2,8 @@
 //!
 //! Invariant: made from the same list of keys that the parser obeys; says nothing of its own.
 
-use crate::case::keys::{Kind, Need, ROOT, Range, TableSpec, is_available};
+use crate::case::keys::{Kind, Need, Range, TableSpec, is_available};
+use crate::case::tables::ROOT;
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema (draft 7, which the TOML editors understand) of the case file, indented.
@@ -127,8 +128,9 @@ fn default_value(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::case_schema;
-    use crate::case::keys::{Kind, Need, ROOT, TableSpec, visit_tables};
+    use crate::case::keys::{Kind, Need, TableSpec, visit_tables};
     use crate::case::parse;
+    use crate::case::tables::ROOT;
     use serde_json::Value;
     use std::collections::BTreeSet;
     use std::path::Path;

@@ -100,6 +100,8 @@ pub struct PartitionSummary {
 pub struct SolverSummary {
     pub method: String,
     pub preconditioner: String,
+    /// Why this method.
+    pub reason: String,
     pub iterations: u64,
     /// ‖b-Ax‖/‖b‖, recomputed from the matrix.
     pub true_residual: f64,
@@ -187,10 +189,14 @@ pub enum ProbeValue {
 #[allow(missing_docs)]
 pub struct Check {
     pub probe: String,
+    /// Component of the probe's field, from 0; `None` for a scalar.
+    pub component: Option<usize>,
     pub value: f64,
     pub expected: f64,
     /// Relative error; absolute where 0 is expected.
     pub error: f64,
+    /// Largest error that passes.
+    pub tolerance: f64,
     pub pass: bool,
 }
 

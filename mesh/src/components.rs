@@ -19,7 +19,9 @@ pub fn label_bodies(comm: &Comm, mesh: &LocalMesh, halo: &Halo) -> Vec<u64> {
             join(&mut parent, pair[0], pair[1]);
         }
     }
-    let roots: Vec<u32> = (0..n_local as u32).map(|node| find(&mut parent, node)).collect();
+    let roots: Vec<u32> = (0..n_local as u32)
+        .map(|node| find(&mut parent, node))
+        .collect();
     let mut label_of_root: Vec<u64> = (0..n_local).map(|node| mesh.nodes.global(node)).collect();
     let mut labels: Vec<u64> = label_of_root.clone();
     loop {
@@ -56,4 +58,53 @@ fn join(parent: &mut [u32], a: u32, b: u32) {
     // The smaller index leads: paths stay short enough with the halving in `find`.
     let (low, high) = (a.min(b), a.max(b));
     parent[high as usize] = low;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::label_bodies;
+    use crate::Comm;
+    use crate::comm::run_threads;
+    use crate::test_meshes::{two_bodies, unit_bricks};
+    use crate::{
+        CellType, Halo, LocalMesh, Mesh, PartitionMethod, PartitionOptions, distribute_slices,
+        distribute_whole, generate_slice,
+    };
+    use std::collections::BTreeMap;
+
+    fn sizes(comm: &Comm, mesh: &LocalMesh) -> Vec<u64> {
+        let halo = Halo::new(comm, &mesh.nodes);
+        let labels = label_bodies(comm, mesh, &halo);
+        let owned = comm.all_gather(&labels[..mesh.nodes.n_owned()]).concat();
+        let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+        owned
+            .iter()
+            .for_each(|&label| *sizes.entry(label).or_default() += 1);
+        let ghosts = &labels[mesh.nodes.n_owned()..];
+        assert!(ghosts.iter().all(|label| sizes.contains_key(label)));
+        sizes.into_values().collect()
+    }
+
+    #[test]
+    fn a_box_is_one_body_and_two_boxes_are_two() {
+        for n in 1..=4 {
+            run_threads(n, |comm| {
+                let slice =
+                    generate_slice(&unit_bricks(CellType::Hex20, [7, 1, 1]), comm, None).unwrap();
+                let (mesh, _) = distribute_slices(comm, slice, None).unwrap();
+                assert_eq!(sizes(comm, &mesh), [mesh.nodes.n_global()]);
+                let whole = if comm.is_root() {
+                    two_bodies()
+                } else {
+                    Mesh::default()
+                };
+                let options = PartitionOptions {
+                    method: PartitionMethod::Rcb,
+                    ..PartitionOptions::default()
+                };
+                let (mesh, _) = distribute_whole(comm, whole, &options).unwrap();
+                assert_eq!(sizes(comm, &mesh), [18, 18]);
+            });
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::adjacency::Graph;
 use crate::mesh::Sets;
 use crate::partition::{PartitionOptions, partition};
 use crate::report::{PartitionReport, partition_report};
-use crate::{Comm, Error, LocalMesh, Mesh, Result};
+use crate::{CellFace, Comm, Error, LocalMesh, Mesh, Result};
 use ids::{meeting_rank, smallest_duplicate};
 use pieces::{Cutter, Merger, from_bytes, to_bytes};
 
@@ -30,9 +30,11 @@ struct Held {
 /// Collective. Moves each cell `c` of this rank's slice `mesh` to rank `parts[c]` and completes every rank's part with
 /// its ghosts. Nodes that no cell uses are dropped. Any rank may end up without cells or without nodes.
 ///
+/// A node that several slices hold must have the same coordinates in each, bit for bit.
+///
 /// # Errors
-/// On every rank: an element number that occurs twice in the whole mesh, a node number that occurs twice in one slice
-/// or with different coordinates in two; lists that do not fit the mesh.
+/// On every rank: an element number that occurs twice in the whole mesh, a node number that occurs twice in one slice,
+/// lists that do not fit the mesh or the ranks, coordinates so different that ranks disagree on a node's owner.
 pub fn distribute(comm: &Comm, mut mesh: Mesh, parts: &[u32]) -> Result<LocalMesh> {
     comm.all_ok(check_slice(&mesh, parts, comm.n_ranks()))?;
     check_cell_ids(comm, &mesh.cell_ids)?;
@@ -89,6 +91,10 @@ fn check_slice(mesh: &Mesh, parts: &[u32], n_ranks: usize) -> Result<()> {
     let (n_nodes, n_cells) = (mesh.n_nodes(), mesh.n_cells());
     let is_node = |n: &u32| (*n as usize) < n_nodes;
     let is_cell = |c: &u32| (*c as usize) < n_cells;
+    let is_face = |f: &CellFace| {
+        let cell_type = mesh.cells.types.get(f.cell as usize);
+        cell_type.is_some_and(|t| usize::from(f.face) < t.faces().len())
+    };
     let sets = &mesh.sets;
     let fits = parts.len() == n_cells
         && mesh.cell_ids.len() == n_cells
@@ -97,11 +103,7 @@ fn check_slice(mesh: &Mesh, parts: &[u32], n_ranks: usize) -> Result<()> {
         && mesh.cells.nodes.iter().all(is_node)
         && sets.nodes.values().flatten().all(is_node)
         && sets.cells.values().flatten().all(is_cell)
-        && sets
-            .faces
-            .values()
-            .flatten()
-            .all(|face| is_cell(&face.cell));
+        && sets.faces.values().flatten().all(is_face);
     if !fits {
         return Err(Error::input(
             "the lists of a mesh and of its parts do not fit together",
@@ -196,39 +198,21 @@ fn migrate(comm: &Comm, mesh: Mesh, parts: &[u32]) -> Mesh {
 /// Collective. Sends each cell to the owners of its nodes.
 fn add_ghost_cells(comm: &Comm, own: Mesh, mut node_owners: Vec<u32>) -> Held {
     let n_owned_cells = own.n_cells();
-    let mut wanted: Vec<Vec<u32>> = vec![Vec::new(); comm.n_ranks()];
-    for cell in 0..n_owned_cells {
-        for &node in own.cells.nodes_of(cell) {
-            let owner = node_owners[node as usize] as usize;
-            let list = &mut wanted[owner];
-            if owner != comm.rank() && list.last() != Some(&(cell as u32)) {
-                list.push(cell as u32);
-            }
-        }
-    }
-    let mut cutter = Cutter::new(&own);
-    let mut sends = Vec::with_capacity(wanted.len());
-    let mut owner_sends: Vec<Vec<u32>> = Vec::with_capacity(wanted.len());
-    for cells in wanted {
-        let (piece, nodes) = cutter.cut(&cells);
-        sends.push(if cells.is_empty() {
-            Vec::new()
-        } else {
-            to_bytes(&piece)
-        });
-        owner_sends.push(nodes.iter().map(|&n| node_owners[n as usize]).collect());
-    }
+    let (sends, owner_sends) = cut_ghost_cells(comm, &own, &node_owners);
     let pieces = comm.all_to_all(sends);
     let piece_owners = comm.all_to_all(owner_sends);
-
+    if pieces.iter().all(Vec::is_empty) {
+        return Held {
+            mesh: own,
+            n_owned_cells,
+            node_owners,
+        };
+    }
     let names = pieces::empty_like(&own.sets);
     let mut merger = Merger::new(own);
     for (bytes, owners) in pieces.iter().zip(piece_owners) {
-        for (node, owner) in merger
-            .add(&from_bytes(bytes, &names))
-            .into_iter()
-            .zip(owners)
-        {
+        let nodes = merger.add(&from_bytes(bytes, &names));
+        for (node, owner) in nodes.into_iter().zip(owners) {
             match node_owners.get_mut(node as usize) {
                 Some(known) => *known = owner,
                 None => node_owners.push(owner),
@@ -240,6 +224,35 @@ fn add_ghost_cells(comm: &Comm, own: Mesh, mut node_owners: Vec<u32>) -> Held {
         n_owned_cells,
         node_owners,
     }
+}
+
+/// For each rank, the cells that touch its nodes, as bytes, and the owner of each of their nodes.
+fn cut_ghost_cells(comm: &Comm, own: &Mesh, node_owners: &[u32]) -> (Vec<Vec<u8>>, Vec<Vec<u32>>) {
+    let mut wanted: Vec<Vec<u32>> = vec![Vec::new(); comm.n_ranks()];
+    for cell in 0..own.n_cells() {
+        for &node in own.cells.nodes_of(cell) {
+            let owner = node_owners[node as usize] as usize;
+            let list = &mut wanted[owner];
+            if owner != comm.rank() && list.last() != Some(&(cell as u32)) {
+                list.push(cell as u32);
+            }
+        }
+    }
+    let mut sends = vec![Vec::new(); comm.n_ranks()];
+    let mut owner_sends = vec![Vec::new(); comm.n_ranks()];
+    if wanted.iter().any(|cells| !cells.is_empty()) {
+        let mut cutter = Cutter::new(own);
+        for (rank, cells) in wanted
+            .iter()
+            .enumerate()
+            .filter(|(_, cells)| !cells.is_empty())
+        {
+            let (piece, nodes) = cutter.cut(cells);
+            sends[rank] = to_bytes(&piece);
+            owner_sends[rank] = nodes.iter().map(|&n| node_owners[n as usize]).collect();
+        }
+    }
+    (sends, owner_sends)
 }
 
 #[cfg(test)]

@@ -71,13 +71,19 @@ pub fn partition(mesh: &Mesh, n_parts: usize, options: &PartitionOptions<'_>) ->
     let work = checked_work(mesh.n_cells(), options.cell_weights)?;
     let problem = Problem { mesh, shares, work };
 
-    // METIS has no answer to parts without weight and a poor one to parts of a few cells.
     let filled = problem.filled_parts();
     if filled.len() == 1 {
-        let graph = dual_graph(&mesh.cells);
-        return Ok(problem.judge("one part", vec![filled[0]; mesh.n_cells()], &graph));
+        let parts = vec![filled[0]; mesh.n_cells()];
+        return Ok(Partition {
+            parts,
+            method: "one part",
+            edge_cut: 0,
+            halo: 0,
+            imbalance: 1.0,
+        });
     }
     let graph = dual_graph(&mesh.cells);
+    // METIS has a poor answer to parts of a few cells and none to a graph without edges.
     let suits_metis = mesh.n_cells() >= 4 * filled.len() && !graph.targets.is_empty();
     let by_coordinates = || problem.judge("rcb", rcb::bisect(&problem), &graph);
     let by_metis = || Ok(problem.judge("metis", metis::partition(&problem, &graph)?, &graph));

@@ -2,8 +2,8 @@
 //!
 //! Invariant: measured on the distributed mesh itself, so it holds for any way to divide; no rank sees the whole graph.
 
-use crate::adjacency::boundary_faces;
 use crate::distribute::ids::{meeting_rank, mix};
+use crate::facets::faces_of;
 use crate::partition::{cell_work, relative_imbalance};
 use crate::{Comm, LocalMesh};
 
@@ -40,26 +40,65 @@ pub fn partition_report(
     }
 }
 
-/// Collective. Faces on the rim of one rank's owned cells meet their like from other ranks at a rank chosen by their
-/// corners.
+/// Collective. Faces that can be cut meet their like from other ranks at a rank chosen by their corners.
 fn edge_cut(comm: &Comm, mesh: &LocalMesh) -> u64 {
     let mut lists: Vec<Vec<[u64; 4]>> = vec![Vec::new(); comm.n_ranks()];
-    for face in boundary_faces(&mesh.cells, mesh.n_owned_cells) {
-        let global = |node: u32| match node {
-            u32::MAX => u64::MAX, // the place a triangle leaves free
-            _ => mesh.nodes.global(node as usize),
-        };
-        let mut key = face.map(global);
-        key.sort_unstable();
+    for key in rim_faces(mesh) {
         let hash = key.iter().fold(0, |hash, &node| mix(hash ^ node));
         lists[meeting_rank(hash, comm.n_ranks())].push(key);
     }
-    let mut faces = comm.all_to_all(lists).concat();
+    let mut faces: Vec<([u64; 4], usize)> = Vec::new();
+    for (rank, list) in comm.all_to_all(lists).into_iter().enumerate() {
+        faces.extend(list.into_iter().map(|key| (key, rank)));
+    }
     faces.sort_unstable();
-    let pairs = |n: u64| n * (n - 1) / 2;
-    let cut = faces
-        .chunk_by(|a, b| a == b)
-        .map(|run| pairs(run.len() as u64))
-        .sum();
+    let pairs = |n: usize| (n * (n - 1) / 2) as u64;
+    let cut_in = |run: &[([u64; 4], usize)]| {
+        let within: u64 = run
+            .chunk_by(|a, b| a.1 == b.1)
+            .map(|same| pairs(same.len()))
+            .sum();
+        pairs(run.len()) - within
+    };
+    let cut = faces.chunk_by(|a, b| a.0 == b.0).map(cut_in).sum();
     comm.sum_u64(cut)
+}
+
+/// Faces of owned cells that may have a cell of another rank behind them, by the global numbers of their corners.
+///
+/// A corner of a cut face touches a cell of another rank. So it is a ghost here, or it is owned and, as every cell
+/// that touches an owned node is held, it is a corner of a ghost cell.
+fn rim_faces(mesh: &LocalMesh) -> Vec<[u64; 4]> {
+    let mut is_rim = vec![false; mesh.nodes.n_local()];
+    is_rim[mesh.nodes.n_owned()..].fill(true);
+    for cell in mesh.n_owned_cells..mesh.n_cells() {
+        for &node in mesh.cells.nodes_of(cell) {
+            is_rim[node as usize] = true;
+        }
+    }
+    let mut faces = Vec::new();
+    for cell in 0..mesh.n_owned_cells {
+        let on_rim = mesh
+            .cells
+            .nodes_of(cell)
+            .iter()
+            .filter(|&&node| is_rim[node as usize]);
+        if on_rim.count() < 3 {
+            continue;
+        }
+        for at in faces_of(&mesh.cells, cell) {
+            let (face_type, nodes) = mesh.cells.nodes_of_face(at);
+            let mut key = [u64::MAX; 4]; // a triangle leaves the last free
+            let mut can_be_cut = true;
+            for (slot, node) in key.iter_mut().zip(nodes.take(face_type.n_corners())) {
+                *slot = mesh.nodes.global(node as usize);
+                can_be_cut &= is_rim[node as usize];
+            }
+            if can_be_cut {
+                key.sort_unstable();
+                faces.push(key);
+            }
+        }
+    }
+    faces
 }

@@ -24,7 +24,8 @@ pub(crate) fn mixed_box(cells: [usize; 3]) -> Mesh {
     let mut mixed = Cells::default();
     for hex in 0..hexes.len() {
         let n = hexes.nodes_of(hex);
-        if (hex % cells[0] + hex / cells[0] % cells[1]) % 2 == 0 {
+        let column = hex % cells[0] + hex / cells[0] % cells[1];
+        if column.is_multiple_of(2) {
             mixed.push(CellType::Hex8, n);
         } else {
             mixed.push(CellType::Wedge6, &[n[0], n[1], n[2], n[4], n[5], n[6]]);

@@ -7,6 +7,7 @@
 
 pub mod analysis;
 pub mod assembly;
+pub mod bandwidth;
 pub mod direct;
 pub mod element;
 pub mod input;

@@ -24,6 +24,8 @@ fn exit_code(code: i32) -> ExitCode {
 }
 
 fn is_first_process() -> bool {
-    let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].iter().find_map(|name| std::env::var(name).ok());
+    let rank = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
     rank.is_none_or(|rank| rank == "0")
 }

@@ -97,7 +97,7 @@ fn run_static(
     require_convergence(&solution, case)?;
     log.phase("recover", "probes", |_| {
         let names = Names { catalog: &prepared.resolved.catalog, mesh: &model.mesh };
-        probes::evaluate(comm, case, &names, &solution, summary)
+        probes::evaluate(comm, case, model, &names, &solution, summary)
     })?;
     log.phase("write", "write results", |_| {
         let part = output::part_data(comm, &case.output.fields, model, &solution);

@@ -1,13 +1,14 @@
-//! Fills a [`Case`] from the tables of the case file and checks what spans several keys.
+//! Fills a [`Case`] from the tables of the case file.
 //!
 //! Invariant: pure; the same text gives the same case or the same error on every rank.
 
-use super::reader::{Section, suggest, ticked};
+use super::consistency;
+use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
     LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
-    Partitioner, Place, Preconditioner, Probe, ProbeAt, Selection, SetDefinition, SolverOptions,
+    Partitioner, Preconditioner, Probe, ProbeAt, Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -36,22 +37,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     if case.materials.is_empty() {
         return root.required("material", None);
     }
-    check_materials(&case)?;
-    check_names(
-        &case,
-        "[[set]]",
-        case.sets.iter().map(|set| (set.name.as_str(), set.place)),
-    )?;
-    check_names(
-        &case,
-        "[[probe]]",
-        case.probes
-            .iter()
-            .map(|probe| (probe.name.as_str(), probe.place)),
-    )?;
-    case.checks
-        .iter()
-        .try_for_each(|check| check_check(&case, check))?;
+    consistency::check(&case)?;
     Ok(case)
 }
 
@@ -343,117 +329,5 @@ fn check(section: &Section<'_>) -> Result<Check> {
         } else {
             "probe"
         }),
-    })
-}
-
-/// Names unique, no element set claimed twice, densities and expansions there if every element needs them.
-fn check_materials(case: &Case) -> Result<()> {
-    check_names(
-        case,
-        "[[material]]",
-        case.materials.iter().map(|m| (m.name.as_str(), m.place)),
-    )?;
-    for (k, material) in case.materials.iter().enumerate() {
-        for other in &case.materials[..k] {
-            if let Some(set) = material
-                .elements
-                .iter()
-                .find(|set| other.elements.contains(set))
-            {
-                let what = format!(
-                    "materials \"{}\" and \"{}\" both claim elements \"{set}\"",
-                    other.name, material.name
-                );
-                return Err(case
-                    .error_at(material.place, what)
-                    .expected("one material for each element"));
-            }
-        }
-    }
-    for load in &case.loads {
-        let needs = match load.kind {
-            LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => "density",
-            LoadKind::TemperatureChange(_) => "expansion",
-            _ => continue,
-        };
-        let lacks = |m: &MaterialInput| {
-            if needs == "density" {
-                m.density.is_none()
-            } else {
-                m.expansion.is_none()
-            }
-        };
-        let on_all = load.on.iter().any(|set| set == "all");
-        let bad = if on_all {
-            case.materials.iter().find(|m| lacks(m))
-        } else {
-            case.materials.iter().all(lacks).then(|| &case.materials[0])
-        };
-        if let Some(material) = bad {
-            let what = format!(
-                "material \"{}\" has no `{needs}`, which the {} load needs",
-                material.name,
-                load.kind.name()
-            );
-            return Err(case
-                .error_at(load.place, what)
-                .advice(format!("give the [[material]] a `{needs}`")));
-        }
-    }
-    Ok(())
-}
-
-fn check_names<'a>(
-    case: &Case,
-    title: &str,
-    names: impl Iterator<Item = (&'a str, Place)>,
-) -> Result<()> {
-    let mut seen = std::collections::BTreeSet::new();
-    for (name, place) in names {
-        if !seen.insert(name) {
-            let error = case.error_at(
-                place,
-                format!("two {title} tables have the name \"{name}\""),
-            );
-            return Err(error.expected("a different name for each"));
-        }
-    }
-    Ok(())
-}
-
-fn check_check(case: &Case, check: &Check) -> Result<()> {
-    let Some(probe) = case.probes.iter().find(|probe| probe.name == check.probe) else {
-        let names: Vec<_> = case
-            .probes
-            .iter()
-            .map(|probe| probe.name.as_str())
-            .collect();
-        let error = case.error_at(
-            check.place,
-            format!(
-                "[[check]] names the probe \"{}\", which there is not",
-                check.probe
-            ),
-        );
-        let known = if names.is_empty() {
-            "a [[probe]] of that name".to_owned()
-        } else {
-            format!("one of {}", ticked(&names))
-        };
-        return Err(suggest(error.expected(known), &check.probe, &names));
-    };
-    let (field, n) = (probe.field.name(), probe.field.n_components());
-    let what = match check.component {
-        Some(component) if component >= n => {
-            format!("`component` is {component}, but {field} has {n} component(s)")
-        }
-        None if n > 1 => format!("`component` is missing: {field} has {n} components"),
-        _ => return Ok(()),
-    };
-    let error = case.error_at(check.place, what);
-    Err(if n == 1 {
-        error.expected("0, or no `component` at all")
-    } else {
-        error.expected(format!("`component` from 0 to {}", n - 1))
     })
 }

@@ -7,12 +7,15 @@
 //! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
 
 mod build;
+mod consistency;
 mod items;
 pub(crate) mod keys;
 mod options;
 mod overrides;
-pub(crate) mod reader;
+mod reader;
+pub(crate) mod tables;
 mod tree;
+pub(crate) mod words;
 
 pub use items::{
     Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
@@ -117,3 +120,6 @@ fn located(error: Error, path: &Path, overrides: &[String], place: Place) -> Err
             .at_column(place.column),
     }
 }
+
+#[cfg(test)]
+mod tests;

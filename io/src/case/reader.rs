@@ -3,8 +3,10 @@
 //! Invariant: what a key means is not known here, only how its value must look.
 
 use super::Place;
-use super::keys::{self, Key, Kind, NOT_YET, ROOT, Range, TableSpec, quoted};
+use super::keys::{self, Key, Kind, NOT_YET, Range, TableSpec};
+use super::tables::ROOT;
 use super::tree::{Entry, Node, Source, Table, Value};
+use super::words::{quoted, suggest_key, suggest_name, ticked};
 use fem_mesh::{Error, Result};
 
 /// One table of the case file, free of unknown keys. Every getter gives `None` for a key left out.
@@ -83,12 +85,17 @@ impl<'a> Section<'a> {
     /// `value`, or an error that says that `key` is missing.
     pub(super) fn required<T>(&self, key: &'static str, value: Option<T>) -> Result<T> {
         value.ok_or_else(|| {
-            let expected = self.kind(key).map_or(String::new(), Kind::expected);
-            let error = self.error(
-                self.place,
-                format!("`{key}` is missing in {}", self.spec.title),
-            );
-            error.expected(format!("`{key}` with {expected}"))
+            let (what, expected) = match self.kind(key) {
+                Some(kind @ (Kind::Table(spec) | Kind::Tables(spec))) => {
+                    (format!("there is no {}", spec.title), kind.expected())
+                }
+                Some(kind) => (
+                    format!("`{key}` is missing in {}", self.spec.title),
+                    format!("`{key}` with {}", kind.expected()),
+                ),
+                None => (format!("`{key}` is missing"), String::new()),
+            };
+            self.error(self.place, what).expected(expected)
         })
     }
 
@@ -101,11 +108,14 @@ impl<'a> Section<'a> {
             .collect();
         match given[..] {
             [entry] => Ok((&entry.key, entry.key_place)),
-            [] => Err(self.error(
-                self.place,
-                format!("{} says nothing of what it is", self.spec.title),
-            ))
-            .map_err(|error| error.expected(format!("one of {}", ticked(self.spec.one_of)))),
+            [] => {
+                let what = format!(
+                    "{} has none of {}",
+                    self.spec.title,
+                    ticked(self.spec.one_of)
+                );
+                Err(self.error(self.place, what).expected("exactly one of them"))
+            }
             [first, second, ..] => {
                 let what = format!(
                     "{} has both `{}` and `{}`",
@@ -298,25 +308,19 @@ impl<'a> Section<'a> {
         let error = self.error(place, format!("`{key}` {shown}"));
         match kind {
             Kind::Choice(names) | Kind::Choices(names) => {
-                let names: Vec<_> = names
-                    .iter()
-                    .copied()
-                    .filter(|n| keys::is_available(self.spec.path, key, n))
-                    .collect();
-                let many = if matches!(kind, Kind::Choices(_)) {
+                let available = |name: &&str| keys::is_available(self.spec.path, key, name);
+                let names: Vec<_> = names.iter().copied().filter(available).collect();
+                let form = if matches!(kind, Kind::Choices(_)) {
                     "a list of some of"
                 } else {
                     "one of"
                 };
-                let error = error.expected(format!("{many} {}", quoted(&names)));
+                let error = error.expected(format!("{form} {}", quoted(&names)));
                 match &node.value {
-                    Value::Text(text) => suggest(error, text, &names),
+                    Value::Text(text) => suggest_name(error, text, &names),
                     _ => error,
                 }
             }
-            Kind::Tables(spec) => error
-                .expected(kind.expected())
-                .advice(format!("write {} in double brackets", spec.title)),
             _ => error.expected(kind.expected()),
         }
     }
@@ -331,7 +335,9 @@ impl<'a> Section<'a> {
             .enumerate()
             .find(|(k, name)| names[..*k].contains(name));
         match repeated {
-            Some((_, name)) => Err(self.error(place, format!("`{key}` names \"{name}\" twice"))),
+            Some((_, name)) => Err(self
+                .error(place, format!("`{key}` names \"{name}\" twice"))
+                .expected("each name once")),
             None => Ok(()),
         }
     }
@@ -456,60 +462,15 @@ fn unknown_key(source: &Source<'_>, spec: &'static TableSpec, entry: &Entry) -> 
     let mut home = None;
     keys::visit_tables(&ROOT, &mut |table| {
         if home.is_none() && table.keys.iter().any(|key| key.name == entry.key) {
-            home = Some(table.title);
+            home = Some(table);
         }
     });
     match home {
-        Some(title) => error.advice(format!("`{}` belongs in {title}", entry.key)),
-        None => suggest(error, &entry.key, &names),
-    }
-}
-
-/// Adds "did you mean" if a legal name is near.
-pub(crate) fn suggest<S: AsRef<str>>(error: Error, typed: &str, names: &[S]) -> Error {
-    match nearest(typed, names) {
-        Some(name) => error.advice(format!("did you mean `{name}`?")),
-        None => error,
-    }
-}
-
-/// The name most like `typed`, if any is like it at all.
-fn nearest<'n, S: AsRef<str>>(typed: &str, names: &'n [S]) -> Option<&'n str> {
-    let typed = typed.to_lowercase();
-    let likeness = |name: &str| {
-        let name = name.to_lowercase();
-        // Jaro-Winkler misses transposed letters at the start of short names.
-        let one_slip = typed.len() > 2 && strsim::osa_distance(&typed, &name) == 1;
-        strsim::jaro_winkler(&typed, &name).max(if one_slip { 0.9 } else { 0.0 })
-    };
-    let scored = names
-        .iter()
-        .map(|name| (likeness(name.as_ref()), name.as_ref()));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.8).then_some(best.1)
-}
-
-/// "`a`, `b`, `c`".
-pub(crate) fn ticked<S: AsRef<str>>(names: &[S]) -> String {
-    names
-        .iter()
-        .map(|name| format!("`{}`", name.as_ref()))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::nearest;
-
-    #[test]
-    fn the_nearest_name_is_near() {
-        let names = ["young", "poisson", "density", "elements"];
-        assert_eq!(nearest("yuong", &names), Some("young"));
-        assert_eq!(nearest("Young", &names), Some("young"));
-        assert_eq!(nearest("poisson_ratio", &names), Some("poisson"));
-        assert_eq!(nearest("element", &names), Some("elements"));
-        assert_eq!(nearest("oyung", &names), Some("young"));
-        assert_eq!(nearest("viscosity", &names), None);
+        Some(home) if home.path.is_empty() => error.advice(format!(
+            "`{}` belongs at the top of the file, before the first heading",
+            entry.key
+        )),
+        Some(home) => error.advice(format!("`{}` belongs in {}", entry.key, home.title)),
+        None => suggest_key(error, &entry.key, &names),
     }
 }

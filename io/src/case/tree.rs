@@ -74,9 +74,7 @@ pub(super) fn parse(source: &Source<'_>, text: &str) -> Result<Table> {
     let table = DeTable::parse(text).map_err(|error| {
         let place = lines.place(error.span().map_or(text.len(), |span| span.start));
         let what = format!("TOML syntax error: {}", error.message().replace('\n', ", "));
-        source
-            .error(place, what)
-            .advice("text must stand in quotes, and each key on a line of its own")
+        source.error(place, what)
     })?;
     convert_table(table.get_ref(), &|offset| lines.place(offset))
         .map_err(|(place, what)| source.error(place, what))

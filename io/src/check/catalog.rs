@@ -3,7 +3,7 @@
 //! Invariant: sees names, kinds and counts; no members, no case.
 
 use crate::case::LoadKind;
-use crate::case::reader::{suggest, ticked};
+use crate::case::words::{quoted, suggest_name};
 use fem_mesh::mesh::Sets;
 use fem_mesh::{Comm, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -208,7 +208,7 @@ impl SetCatalog {
         let fit: Vec<_> = fit.into_iter().collect();
         let error = match self.iter().find(|set| is_same(set.name, typed)) {
             Some(set) => Error::input(format!("\"{}\" is {} here", set.name, set.kind.words())),
-            None => suggest(
+            None => suggest_name(
                 Error::input(format!("there is no set \"{typed}\"")),
                 typed,
                 &fit,
@@ -220,13 +220,13 @@ impl SetCatalog {
                 error.advice("define one with [[set]]")
             }
             n if n > MAX_LISTED => {
-                let listed = ticked(&fit[..MAX_LISTED]);
+                let listed = quoted(&fit[..MAX_LISTED]);
                 error.expected(format!(
                     "{wanted}: one of {listed} and {} more",
                     n - MAX_LISTED
                 ))
             }
-            _ => error.expected(format!("{wanted}: one of {}", ticked(&fit))),
+            _ => error.expected(format!("{wanted}: one of {}", quoted(&fit))),
         }
     }
 }

@@ -126,48 +126,56 @@ impl Default for PartData {
 }
 
 impl PartData {
-    /// The owned cells of a rank with the nodes they touch, and the fields `node_id`, `element_id` and `rank`. The
-    /// second result names the local node of each point: further fields are to be given in that order.
-    pub fn of_owned_cells(mesh: &LocalMesh, rank: usize) -> (Self, Vec<u32>) {
+    /// The owned cells of a rank and their points, with the fields `node_id`, `element_id`, `material` and `rank`. A
+    /// node between cells of different materials becomes a point for each, so that a jump of stress there is shown. The
+    /// second result names the local node and the material of each point, ascending: further point fields are to be
+    /// given in that order.
+    pub fn of_owned_cells(
+        mesh: &LocalMesh,
+        cell_material: &[u16],
+        rank: usize,
+    ) -> (Self, Vec<(u32, u16)>) {
         let n_cells = mesh.n_owned_cells;
-        let mut touched = vec![false; mesh.coords.len()];
-        for cell in 0..n_cells {
-            mesh.cells
-                .nodes_of(cell)
+        let keys = |cell: usize| {
+            let material = cell_material[cell];
+            let nodes = mesh.cells.nodes_of(cell).iter();
+            nodes.map(move |&node| (node, material))
+        };
+        let mut pairs: Vec<(u32, u16)> = (0..n_cells).flat_map(keys).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut first_of_node = vec![u32::MAX; mesh.coords.len()];
+        for (point, (node, _)) in pairs.iter().enumerate().rev() {
+            first_of_node[*node as usize] = point as u32;
+        }
+        let point_of = |key: (u32, u16)| {
+            let first = first_of_node[key.0 as usize] as usize;
+            let further = pairs[first..]
                 .iter()
-                .for_each(|&node| touched[node as usize] = true);
-        }
-        let nodes: Vec<u32> = (0..touched.len() as u32)
-            .filter(|&node| touched[node as usize])
-            .collect();
-        let mut point_of_node = vec![0i64; touched.len()];
-        for (point, &node) in nodes.iter().enumerate() {
-            point_of_node[node as usize] = point as i64;
-        }
+                .take_while(|pair| **pair < key)
+                .count();
+            (first + further) as i64
+        };
         let mut part = PartData::default();
         part.points
-            .extend(nodes.iter().map(|&node| mesh.coords[node as usize]));
+            .extend(pairs.iter().map(|(node, _)| mesh.coords[*node as usize]));
         for cell in 0..n_cells {
-            let points = mesh
-                .cells
-                .nodes_of(cell)
-                .iter()
-                .map(|&node| point_of_node[node as usize]);
-            part.push_cell(mesh.cells.types[cell], points);
+            part.push_cell(mesh.cells.types[cell], keys(cell).map(point_of));
         }
-        let node_ids = nodes
+        let node_ids = pairs
             .iter()
-            .map(|&node| mesh.node_ids[node as usize] as i64)
-            .collect();
-        part.point_fields.push(Field::i64(NODE_ID, node_ids));
-        let element_ids = mesh.cell_ids[..n_cells]
-            .iter()
-            .map(|&id| id as i64)
-            .collect();
-        part.cell_fields.push(Field::i64(ELEMENT_ID, element_ids));
+            .map(|(node, _)| mesh.node_ids[*node as usize] as i64);
+        part.point_fields
+            .push(Field::i64(NODE_ID, node_ids.collect()));
+        let element_ids = mesh.cell_ids[..n_cells].iter().map(|&id| id as i64);
+        part.cell_fields
+            .push(Field::i64(ELEMENT_ID, element_ids.collect()));
+        let materials = cell_material[..n_cells].iter().map(|&m| i32::from(m));
+        part.cell_fields
+            .push(Field::i32("material", materials.collect()));
         part.cell_fields
             .push(Field::i32("rank", vec![rank as i32; n_cells]));
-        (part, nodes)
+        (part, pairs)
     }
 
     /// Appends a cell whose points are given in our node order, which is VTK's.
@@ -286,40 +294,58 @@ mod tests {
     use super::{Field, PartData};
     use fem_mesh::{CellType, Cells, Comm, IndexMap, LocalMesh};
 
-    #[test]
-    fn owned_cells_come_with_the_nodes_they_touch_and_the_numbers_of_the_input() {
+    /// Two tetrahedra that share a face.
+    fn two_tets(n_owned_cells: usize) -> LocalMesh {
         let mut cells = Cells::default();
         cells.push(CellType::Tet4, &[4, 2, 1, 0]);
         cells.push(CellType::Tet4, &[2, 3, 1, 0]);
-        let mesh = LocalMesh {
+        LocalMesh {
             cells,
-            n_owned_cells: 1,
+            n_owned_cells,
             cell_ids: vec![70, 80],
             coords: (0..5).map(|k| [f64::from(k), 0.5, 0.0]).collect(),
             node_ids: vec![10, 11, 12, 13, 14],
             nodes: IndexMap::new(&Comm::alone(), 5, Vec::new()),
             sets: Default::default(),
             n_global_cells: 2,
-        };
-        let (part, nodes) = PartData::of_owned_cells(&mesh, 3);
-        assert_eq!(nodes, [0, 1, 2, 4], "node 3 belongs to the ghost cell only");
+        }
+    }
+
+    #[test]
+    fn owned_cells_come_with_the_nodes_they_touch_and_the_numbers_of_the_input() {
+        let (part, points) = PartData::of_owned_cells(&two_tets(1), &[5, 5], 3);
+        let expected = [(0, 5), (1, 5), (2, 5), (4, 5)];
+        assert_eq!(points, expected, "node 3 belongs to the ghost cell only");
         assert_eq!(part.points[3], [4.0, 0.5, 0.0]);
         assert_eq!(part.connectivity, [3, 2, 1, 0]);
-        assert_eq!(
-            (part.offsets.as_slice(), part.types.as_slice()),
-            ([0, 4].as_slice(), [10].as_slice())
-        );
-        assert_eq!(
-            part.point_fields,
-            [Field::i64("node_id", vec![10, 11, 12, 14])]
-        );
-        assert_eq!(
-            part.cell_fields,
-            [
-                Field::i64("element_id", vec![70]),
-                Field::i32("rank", vec![3])
-            ]
-        );
+        assert_eq!(part.offsets, [0, 4]);
+        assert_eq!(part.types, [10]);
+        let node_ids = Field::i64("node_id", vec![10, 11, 12, 14]);
+        assert_eq!(part.point_fields, [node_ids]);
+        let cell_fields = [
+            Field::i64("element_id", vec![70]),
+            Field::i32("material", vec![5]),
+            Field::i32("rank", vec![3]),
+        ];
+        assert_eq!(part.cell_fields, cell_fields);
+        part.check(&Comm::alone()).unwrap();
+    }
+
+    #[test]
+    fn nodes_between_materials_are_a_point_for_each() {
+        let (part, points) = PartData::of_owned_cells(&two_tets(2), &[1, 0], 0);
+        let expected = [
+            (0, 0),
+            (0, 1),
+            (1, 0),
+            (1, 1),
+            (2, 0),
+            (2, 1),
+            (3, 0),
+            (4, 1),
+        ];
+        assert_eq!(points, expected);
+        assert_eq!(part.connectivity, [7, 5, 3, 1, 4, 6, 2, 0]);
         part.check(&Comm::alone()).unwrap();
     }
 }

@@ -68,11 +68,15 @@ fn ghost_globals(comm: &Comm, held: &Held, owned: &[u32], ghosts: &[u32]) -> Res
     let questions = comm.all_to_all(questions);
 
     let offset = comm.sum_below(owned.len() as u64);
-    let place: IdMap = owned
-        .iter()
-        .zip(0..)
-        .map(|(&node, new)| (ids[node as usize], new))
-        .collect();
+    let mut place = IdMap::default();
+    if questions.iter().any(|ids| !ids.is_empty()) {
+        place.extend(
+            owned
+                .iter()
+                .zip(0..)
+                .map(|(&node, new)| (ids[node as usize], new)),
+        );
+    }
     let answer = |id: &u64| match place.get(id) {
         Some(&new) => Ok(offset + u64::from(new)),
         None => Err(Error::input(format!(

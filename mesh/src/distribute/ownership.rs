@@ -23,6 +23,9 @@ pub(super) fn node_owners(comm: &Comm, own: &Mesh) -> Vec<u32> {
 /// Collective. Nodes of this rank that other ranks touch, by the set of all ranks that do.
 fn shared_nodes(comm: &Comm, own: &Mesh) -> BTreeMap<Vec<u32>, Vec<u32>> {
     let n_ranks = comm.n_ranks();
+    if n_ranks == 1 {
+        return BTreeMap::new();
+    }
     let mut ids = vec![Vec::new(); n_ranks];
     let mut nodes = vec![Vec::new(); n_ranks];
     for (&id, node) in own.node_ids.iter().zip(0u32..) {

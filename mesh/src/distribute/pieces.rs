@@ -260,7 +260,10 @@ fn take_list<T: bytemuck::Pod>(rest: &mut &[u8]) -> Vec<T> {
     let length = bytemuck::pod_read_unaligned::<u64>(length) as usize;
     let (values, tail) = tail.split_at(length * size_of::<T>());
     *rest = tail;
-    values.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
+    values
+        .chunks_exact(size_of::<T>())
+        .map(bytemuck::pod_read_unaligned)
+        .collect()
 }
 
 /// Cells by the node order of a mesh with other node numbers: node `n` becomes `new_of_old[n]`.

@@ -5,12 +5,16 @@
 //!
 //! Invariant: makes the system, does not solve it.
 
+pub mod constraints;
+pub mod loads;
 pub mod pattern;
 pub mod slabs;
 pub mod stiffness;
 #[cfg(test)]
 pub(crate) mod test_models;
 
+pub use constraints::constrain;
+pub use loads::{add_thermal_force, external_force, face_area, temperature_changes};
 pub use pattern::{BlockRows, Pattern};
 pub use slabs::Slabs;
 pub use stiffness::assemble_stiffness;

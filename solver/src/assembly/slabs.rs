@@ -32,6 +32,11 @@ impl Slabs {
         Slabs { starts }
     }
 
+    /// `n_slabs` slabs of about equally many of `n_rows` rows.
+    pub fn even(n_rows: usize, n_slabs: usize) -> Self {
+        Slabs { starts: (0..=n_slabs).map(|slab| n_rows * slab / n_slabs).collect() }
+    }
+
     /// Number of slabs.
     pub fn len(&self) -> usize {
         self.starts.len() - 1

@@ -4,8 +4,9 @@ use super::pattern::BlockRows;
 use crate::element::test_cells::noise;
 use crate::model::{Material, Model};
 use fem_mesh::generate::{BoxMesh, generate_slice};
-use fem_mesh::{CellType, Cells, Comm, IndexMap, LocalMesh, Mesh};
+use fem_mesh::{CellFace, CellType, Cells, Comm, IndexMap, LocalMesh, Mesh};
 use nalgebra::DMatrix;
+use std::collections::BTreeMap;
 
 /// A box of 1.5 x 1 x 2 with inner nodes moved; mid-side nodes stay halfway between their corners unless `curved`.
 pub(crate) fn distorted_box(cell_type: CellType, cells: [usize; 3], curved: bool) -> Mesh {
@@ -125,4 +126,32 @@ pub(crate) fn dense(mesh: &LocalMesh, rows: &BlockRows) -> DMatrix<f64> {
         }
     }
     k
+}
+
+/// Collective. Faces of local cells that belong to one cell of the whole mesh only.
+pub(crate) fn boundary_faces(comm: &Comm, mesh: &LocalMesh) -> Vec<CellFace> {
+    let mut faces: Vec<(Vec<u64>, CellFace)> = Vec::new();
+    for cell in 0..mesh.n_cells() {
+        for face in 0..mesh.cells.types[cell].faces().len() {
+            let at = CellFace { cell: cell as u32, face: face as u8 };
+            let mut key: Vec<u64> = mesh.cells.nodes_of_face(at).1.map(|n| mesh.nodes.global(n as usize)).collect();
+            key.sort_unstable();
+            faces.push((key, at));
+        }
+    }
+    // Each face of the whole mesh once for each of its cells: those of owned cells.
+    let mut all: Vec<u64> = Vec::new();
+    for (key, _) in faces.iter().filter(|(_, at)| (at.cell as usize) < mesh.n_owned_cells) {
+        all.extend([key.len() as u64].iter().chain(key));
+    }
+    let mut count: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+    for list in comm.all_gather(&all) {
+        let mut rest = &list[..];
+        while let Some((&len, tail)) = rest.split_first() {
+            let (key, tail) = tail.split_at(len as usize);
+            *count.entry(key.to_vec()).or_default() += 1;
+            rest = tail;
+        }
+    }
+    faces.into_iter().filter(|(key, _)| count[key] == 1).map(|(_, at)| at).collect()
 }

@@ -12,7 +12,12 @@ use std::path::PathBuf;
 ///
 /// Exit codes: 0 done; 1 not converged, or a check failed; 2 bad input; 3 the model cannot be solved; 4 the machine.
 #[derive(Debug, Parser)]
-#[command(name = "fem-solve", version, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(
+    name = "fem-solve",
+    version,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
 pub(crate) struct Cli {
     /// What to do; `run` if left out.
     #[command(subcommand)]

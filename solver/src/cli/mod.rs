@@ -33,10 +33,12 @@ pub(crate) fn dispatch(comm: &Comm) -> i32 {
         None => run_command(comm, &cli.run),
         Some(Command::Run(args)) => run_command(comm, &args),
         Some(Command::Check(args)) => check_command(comm, &args),
-        Some(Command::Cases(args)) => on_root(comm, || match args.action.unwrap_or(CasesAction::List) {
-            CasesAction::List => gallery::list(),
-            CasesAction::Copy { name, directory } => gallery::copy(&name, &directory),
-        }),
+        Some(Command::Cases(args)) => {
+            on_root(comm, || match args.action.unwrap_or(CasesAction::List) {
+                CasesAction::List => gallery::list(),
+                CasesAction::Copy { name, directory } => gallery::copy(&name, &directory),
+            })
+        }
         Some(Command::Verify(args)) => verify::verify(comm, &args),
         Some(Command::Mesh(args)) => match args.action {
             MeshAction::Info { file } => on_root(comm, || mesh_info(&file)),
@@ -61,7 +63,11 @@ fn print(text: &str) {
 
 /// Collective. Does serial work on rank 0 and prints the text it returns.
 fn on_root(comm: &Comm, work: impl FnOnce() -> Result<String>) -> Result<i32> {
-    let text = if comm.is_root() { work() } else { Ok(String::new()) };
+    let text = if comm.is_root() {
+        work()
+    } else {
+        Ok(String::new())
+    };
     let text = comm.all_ok(text)?;
     if comm.is_root() {
         print(&text);
@@ -79,11 +85,21 @@ fn request(case: &Path, output: Option<PathBuf>, common: &CommonArgs) -> Request
 }
 
 fn run_command(comm: &Comm, args: &RunArgs) -> Result<i32> {
-    let case = args.case.as_deref().ok_or_else(|| Error::input("no case file given").expected("a case.toml"))?;
+    let case = args
+        .case
+        .as_deref()
+        .ok_or_else(|| Error::input("no case file given").expected("a case.toml"))?;
     let mut log = Log::new(comm.is_root() && !args.common.quiet);
-    let summary = run::run(comm, &request(case, args.output.clone(), &args.common), &mut log)?;
+    let summary = run::run(
+        comm,
+        &request(case, args.output.clone(), &args.common),
+        &mut log,
+    )?;
     if comm.is_root() {
         print(&table::of_summary(&summary));
+        if let Some(error) = &summary.error {
+            eprintln!("error: {error}");
+        }
     }
     Ok(summary.exit_code)
 }
@@ -102,5 +118,9 @@ fn mesh_info(file: &Path) -> Result<String> {
     for warning in &read.warnings {
         eprintln!("warning: {warning}");
     }
-    Ok(format!("{}\n{}", file.display(), fem_io::mesh_info::describe(&read.mesh)))
+    Ok(format!(
+        "{}\n{}",
+        file.display(),
+        fem_io::mesh_info::describe(&read.mesh)
+    ))
 }

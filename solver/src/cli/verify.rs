@@ -44,8 +44,14 @@ impl Scratch {
         let name = format!("fem-solve-verify-{}", std::process::id());
         let path = std::env::temp_dir().join(name).display().to_string();
         let path = PathBuf::from(comm.broadcast_text(path));
-        let made = if comm.is_root() { std::fs::create_dir_all(&path) } else { Ok(()) };
-        comm.all_ok(made.map_err(|e| Error::machine(format!("cannot make {}: {e}", path.display()))))?;
+        let made = if comm.is_root() {
+            std::fs::create_dir_all(&path)
+        } else {
+            Ok(())
+        };
+        comm.all_ok(
+            made.map_err(|e| Error::machine(format!("cannot make {}: {e}", path.display()))),
+        )?;
         Ok(Scratch(path))
     }
 
@@ -82,7 +88,11 @@ fn list_cases(args: &VerifyArgs, scratch: &Path) -> Result<Vec<PathBuf>> {
     for target in &args.targets {
         if target.is_dir() {
             let own = target.join("case.toml");
-            cases.extend(if own.is_file() { vec![own] } else { cases_in(target)? });
+            cases.extend(if own.is_file() {
+                vec![own]
+            } else {
+                cases_in(target)?
+            });
         } else {
             cases.push(target.clone());
         }
@@ -94,10 +104,14 @@ fn list_cases(args: &VerifyArgs, scratch: &Path) -> Result<Vec<PathBuf>> {
 fn cases_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(directory)
         .map_err(|e| Error::input(format!("cannot read the directory: {e}")).in_file(directory))?;
-    let mut cases: Vec<PathBuf> =
-        entries.filter_map(|e| Some(e.ok()?.path().join("case.toml"))).filter(|p| p.is_file()).collect();
+    let mut cases: Vec<PathBuf> = entries
+        .filter_map(|e| Some(e.ok()?.path().join("case.toml")))
+        .filter(|p| p.is_file())
+        .collect();
     if cases.is_empty() {
-        return Err(Error::input("no case in this directory").in_file(directory).expected("folders with a case.toml"));
+        return Err(Error::input("no case in this directory")
+            .in_file(directory)
+            .expected("folders with a case.toml"));
     }
     cases.sort();
     Ok(cases)
@@ -114,7 +128,12 @@ struct Row {
 
 /// Adds the rows of one case; whether all its checks passed.
 fn rows_of(case: &Path, outcome: Result<Summary>, rows: &mut Vec<Row>) -> bool {
-    let name = case.parent().and_then(Path::file_name).unwrap_or(case.as_os_str()).to_string_lossy().into_owned();
+    let name = case
+        .parent()
+        .and_then(Path::file_name)
+        .unwrap_or(case.as_os_str())
+        .to_string_lossy()
+        .into_owned();
     let plain = |check: String, verdict| Row {
         case: name.clone(),
         check,
@@ -162,6 +181,9 @@ fn format_rows(rows: &[Row]) -> String {
             r.case, r.check, r.value, r.expected, r.error, r.verdict
         );
     }
-    let failed = rows.iter().filter(|r| r.verdict.starts_with("FAIL")).count();
+    let failed = rows
+        .iter()
+        .filter(|r| r.verdict.starts_with("FAIL"))
+        .count();
     text + &format!("\n{} checks, {failed} failed", rows.len())
 }

@@ -140,7 +140,7 @@ impl DirectSolver {
             solution: vector::norm(comm, x),
             matrix: self.matrix_norm,
         };
-        Ok(SolveReport::new(norms, tolerance, 0, history))
+        Ok(SolveReport::new(norms, tolerance, true, history))
     }
 
     /// Collective. The factor's solution for the distributed right-hand side `b`.

@@ -25,8 +25,8 @@ pub struct SolveReport {
     pub history: Vec<f64>,
     /// Whether `true_residual` is within the tolerance, or `at_rounding_level`.
     pub converged: bool,
-    /// Whether the tolerance was not met, but no further progress is possible in double precision: the backward error
-    /// is at rounding level.
+    /// Whether the tolerance was not met, but no further progress was possible and the backward error is at rounding
+    /// level: the best that double precision gives.
     pub at_rounding_level: bool,
 }
 
@@ -40,13 +40,15 @@ pub(crate) struct Norms {
 }
 
 impl SolveReport {
-    /// Judges a solution by its norms.
-    pub(crate) fn new(norms: Norms, tolerance: f64, iterations: usize, history: Vec<f64>) -> Self {
+    /// Judges a solution by its norms. `stalled`: whether the method ended because it made no more progress. The
+    /// backward error means nothing otherwise: in an ill-conditioned system it is small long before the end.
+    pub(crate) fn new(norms: Norms, tolerance: f64, stalled: bool, history: Vec<f64>) -> Self {
         let true_residual = norms.residual / norms.rhs;
         let backward_error = norms.residual / (norms.matrix * norms.solution + norms.rhs);
-        let at_rounding_level = true_residual > tolerance && backward_error <= ROUNDING_LEVEL;
+        let at_rounding_level =
+            stalled && true_residual > tolerance && backward_error <= ROUNDING_LEVEL;
         SolveReport {
-            iterations,
+            iterations: 0,
             true_residual,
             backward_error,
             history,
@@ -92,19 +94,20 @@ mod tests {
 
     #[test]
     fn the_tolerance_comes_first_and_the_backward_error_second() {
-        let judge = |residual: f64, matrix: f64| {
+        let judge = |residual: f64, matrix: f64, stalled: bool| {
             let norms = Norms {
                 residual,
                 rhs: 2.0,
                 solution: 3.0,
                 matrix,
             };
-            let report = SolveReport::new(norms, 1e-8, 7, vec![1.0]);
+            let report = SolveReport::new(norms, 1e-8, stalled, vec![1.0]);
             (report.converged, report.at_rounding_level)
         };
-        assert_eq!(judge(1e-8, 1.0), (true, false));
-        assert_eq!(judge(1e-7, 1.0), (false, false));
-        assert_eq!(judge(1e-7, 1e9), (true, true));
-        assert_eq!(judge(f64::NAN, 1.0), (false, false));
+        assert_eq!(judge(1e-8, 1.0, true), (true, false));
+        assert_eq!(judge(1e-7, 1.0, true), (false, false));
+        assert_eq!(judge(1e-7, 1e9, true), (true, true));
+        assert_eq!(judge(1e-7, 1e9, false), (false, false));
+        assert_eq!(judge(f64::NAN, 1.0, true), (false, false));
     }
 }

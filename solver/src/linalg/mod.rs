@@ -9,6 +9,7 @@ pub mod block_csr;
 pub mod dist_matrix;
 pub mod operator;
 pub mod scalar;
+mod simd;
 pub mod spmv;
 pub mod vector;
 

@@ -2,12 +2,13 @@
 //!
 //! Invariant: vectors and all arithmetic are f64; only stored matrix values may be f32.
 
+use super::simd::Lanes;
 use std::ops::{Add, Mul};
 
 /// A stored matrix value: f64, or f32 where half the memory traffic is worth the rounding (preconditioners).
 pub trait Scalar:
-    bytemuck::Pod
-    + Default
+    Lanes
+    + bytemuck::Pod
     + PartialEq
     + std::fmt::Debug
     + Send
