@@ -35,23 +35,25 @@ pub fn internal_force(model: &Model, u: &[f64]) -> Vec<f64> {
     force.into_flattened()
 }
 
-/// Internal forces of one cell at its nodes.
-fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 3]; MAX_NODES] {
+/// Internal forces of one cell at its nodes; the fourth number of each is 0, for the sake of vector registers.
+fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
     let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
     let motion = deformation.gather(cell);
-    let mut force = [[0.0; 3]; MAX_NODES];
+    let mut force = [[0.0; 4]; MAX_NODES];
     for (q, point) in table.points.iter().enumerate() {
         let natural = table.grad(q);
         let state = motion.at(natural);
         let [xx, yy, zz, xy, yz, zx] = law.stress(&state.strain, temperature).map(|s| point.weight * s);
         let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
-        // Stress times det J dN/dx, with the part that is common to all nodes taken first.
-        let columns = [0, 1, 2].map(|k| state.cofactors.map(|row| row[k]));
-        let flux = stress.map(|row| columns.map(|column| dot(row, column)));
+        // The force is stress det J dN/dx; the part common to all nodes first, by column of dN/dxi.
+        let flux = [0, 1, 2].map(|k| {
+            let column = state.cofactors.map(|row| row[k]);
+            [dot(stress[0], column), dot(stress[1], column), dot(stress[2], column), 0.0]
+        });
         for (f, dn) in force.iter_mut().zip(natural) {
-            for i in 0..3 {
-                f[i] += dot(flux[i], *dn);
+            for i in 0..4 {
+                f[i] += flux[0][i] * dn[0] + flux[1][i] * dn[1] + flux[2][i] * dn[2];
             }
         }
     }
@@ -95,9 +97,10 @@ mod tests {
     use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
     use crate::assembly::{BlockRows, Pattern, assemble_stiffness};
     use crate::model::{Load, Model};
+    use crate::post::compute_nodal_tensors;
     use crate::post::test_fields::{boxes, linear, meshes, sample, wavy};
     use fem_mesh::comm::run_threads;
-    use fem_mesh::{CellType, Comm, Mesh};
+    use fem_mesh::{CellType, Comm, Halo, Mesh};
 
     fn norm(v: &[f64]) -> f64 {
         v.iter().map(|v| v * v).sum::<f64>().sqrt()
@@ -218,5 +221,45 @@ mod tests {
         let one = with(1);
         assert_eq!(one, with(2));
         assert_eq!(one, with(5));
+    }
+
+    /// CPU seconds of this thread.
+    fn cpu_seconds() -> f64 {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
+    }
+
+    /// Run with `--ignored --nocapture`, in an optimized build.
+    #[test]
+    #[ignore = "a measurement: recovery beside assembly, a cube of 64^3 hexahedra and others"]
+    fn speed() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for (cell_type, n) in [(CellType::Hex8, 64), (CellType::Tet10, 24), (CellType::Hex20, 24)] {
+            let model = model(split(&Comm::alone(), &distorted_box(cell_type, [n; 3], false)));
+            let u = sample(&model.mesh, wavy);
+            pool.install(|| {
+                let comm = Comm::alone();
+                let halo = Halo::new(&comm, &model.mesh.nodes);
+                let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
+                for _ in 0..2 {
+                    let start = cpu_seconds();
+                    assemble_stiffness(&comm, &model, &pattern, &mut rows).unwrap();
+                    let assembled = cpu_seconds();
+                    std::hint::black_box(compute_nodal_tensors(&comm, &model, &halo, &u));
+                    let recovered = cpu_seconds();
+                    std::hint::black_box(internal_force(&model, &u));
+                    let forced = cpu_seconds();
+                    std::hint::black_box(strain_energy(&comm, &model, &u));
+                    let ended = cpu_seconds();
+                    println!(
+                        "{cell_type} {n}^3: assembly {:.3} s, stress {:.3} s, force {:.3} s, energy {:.3} s",
+                        assembled - start,
+                        recovered - assembled,
+                        forced - recovered,
+                        ended - forced
+                    );
+                }
+            });
+        }
     }
 }

@@ -5,12 +5,12 @@
 //!
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::Slabs;
+use crate::assembly::{Slabs, temperature_changes};
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
 use crate::element::shape::natural_nodes;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
-use crate::model::{Load, Model};
+use crate::model::Model;
 use fem_mesh::{CellType, LocalMesh};
 use nalgebra::DMatrix;
 use std::sync::LazyLock;
@@ -62,7 +62,7 @@ impl<'a> Deformation<'a> {
     pub fn gather(&self, cell: usize) -> CellMotion {
         let mesh = &self.model.mesh;
         let nodes = mesh.cells.nodes_of(cell);
-        let mut motion = CellMotion { n_nodes: nodes.len(), x: [[0.0; 3]; MAX_NODES], u: [[0.0; 3]; MAX_NODES] };
+        let mut motion = CellMotion { x: [[0.0; 3]; MAX_NODES], u: [[0.0; 3]; MAX_NODES] };
         for (a, &node) in nodes.iter().enumerate() {
             motion.x[a] = mesh.coords[node as usize];
             motion.u[a] = self.displacement[node as usize];
@@ -95,23 +95,8 @@ pub(super) fn node_slabs(mesh: &LocalMesh) -> Slabs {
     Slabs::balanced(&work, rayon::current_num_threads())
 }
 
-/// Change of temperature of each local cell, K: the sum of all such loads on it; `None` if there is no such load.
-fn temperature_changes(model: &Model) -> Option<Vec<f64>> {
-    let mut changes = None;
-    for load in &model.loads {
-        if let Load::TemperatureChange { cells, change } = load {
-            let changes = changes.get_or_insert_with(|| vec![0.0; model.mesh.n_cells()]);
-            for &cell in cells {
-                changes[cell as usize] += change;
-            }
-        }
-    }
-    changes
-}
-
 /// Coordinates and displacements of the nodes of one cell, m.
 pub struct CellMotion {
-    n_nodes: usize,
     x: [[f64; 3]; MAX_NODES],
     u: [[f64; 3]; MAX_NODES],
 }
@@ -130,12 +115,12 @@ impl CellMotion {
     /// At the point where the natural gradients of the shape functions are `grad`.
     #[inline]
     pub fn at(&self, grad: &[[f64; 3]]) -> PointState {
-        let jac = jacobian(&self.x[..self.n_nodes], grad);
+        let jac = jacobian(&self.x, grad);
         let cofactors = cofactors(&jac);
         let det_jac = determinant(&jac, &cofactors);
         let scale = 1.0 / det_jac;
         // du/dx = du/dxi dxi/dx
-        let natural = jacobian(&self.u[..self.n_nodes], grad);
+        let natural = jacobian(&self.u, grad);
         let du = |i: usize, j: usize| dot(natural[i], cofactors[j]) * scale;
         let strain =
             [du(0, 0), du(1, 1), du(2, 2), du(0, 1) + du(1, 0), du(1, 2) + du(2, 1), du(2, 0) + du(0, 2)];
