@@ -33,26 +33,36 @@ pub fn constrain(slabs: &Slabs, fixed: &[(u32, f64)], rows: &mut BlockRows, rhs:
     let owned_values = slabs.split(owned.values.as_chunks_mut().0, |row| owned.row_start[row]);
     let ghost_values = slabs.split(ghost.values.as_chunks_mut().0, |row| ghost.row_start[row]);
     let rhs = slabs.split(rhs.as_chunks_mut().0, |row| row);
-    let jobs: Vec<_> = slabs.rows().zip(owned_values).zip(ghost_values).zip(rhs).collect();
-    jobs.into_par_iter().for_each(|(((slab, mut owned_values), mut ghost_values), rhs)| {
-        for (row, rhs) in slab.zip(rhs) {
-            let columns = &owned.columns[owned.row_start[row]..owned.row_start[row + 1]];
-            let blocks = owned_values.split_off_mut(..columns.len()).unwrap_or_default();
-            for (block, &column) in blocks.iter_mut().zip(columns) {
-                prescribed.eliminate(row, column as usize, block, rhs);
-            }
-            let columns = &ghost.columns[ghost.row_start[row]..ghost.row_start[row + 1]];
-            let blocks = ghost_values.split_off_mut(..columns.len()).unwrap_or_default();
-            for (block, &column) in blocks.iter_mut().zip(columns) {
-                prescribed.eliminate(row, n_owned + column as usize, block, rhs);
-            }
-            for (rhs, fixed) in rhs.iter_mut().zip(prescribed.is_fixed[row]) {
-                if fixed {
-                    *rhs = 0.0;
+    let jobs: Vec<_> = slabs
+        .rows()
+        .zip(owned_values)
+        .zip(ghost_values)
+        .zip(rhs)
+        .collect();
+    jobs.into_par_iter()
+        .for_each(|(((slab, mut owned_values), mut ghost_values), rhs)| {
+            for (row, rhs) in slab.zip(rhs) {
+                let columns = &owned.columns[owned.row_start[row]..owned.row_start[row + 1]];
+                let blocks = owned_values
+                    .split_off_mut(..columns.len())
+                    .unwrap_or_default();
+                for (block, &column) in blocks.iter_mut().zip(columns) {
+                    prescribed.eliminate(row, column as usize, block, rhs);
+                }
+                let columns = &ghost.columns[ghost.row_start[row]..ghost.row_start[row + 1]];
+                let blocks = ghost_values
+                    .split_off_mut(..columns.len())
+                    .unwrap_or_default();
+                for (block, &column) in blocks.iter_mut().zip(columns) {
+                    prescribed.eliminate(row, n_owned + column as usize, block, rhs);
+                }
+                for (rhs, fixed) in rhs.iter_mut().zip(prescribed.is_fixed[row]) {
+                    if fixed {
+                        *rhs = 0.0;
+                    }
                 }
             }
-        }
-    });
+        });
 }
 
 impl Prescribed {
@@ -91,7 +101,10 @@ mod tests {
 
     /// Prescribed degrees of freedom by global number.
     fn fixed(n_dofs: u64) -> Vec<(u64, f64)> {
-        (0..n_dofs).filter(|dof| dof % 7 < 2).map(|dof| (dof, 0.01 * dof as f64)).collect()
+        (0..n_dofs)
+            .filter(|dof| dof % 7 < 2)
+            .map(|dof| (dof, 0.01 * dof as f64))
+            .collect()
     }
 
     /// The system of one rank, eliminated by the textbook on a dense matrix.

@@ -6,7 +6,9 @@
 //! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells); no lumping.
 
 use super::slabs::Slabs;
-use crate::element::geometry::{area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian};
+use crate::element::geometry::{
+    area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian,
+};
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
 use crate::model::{Load, Model};
@@ -27,7 +29,9 @@ pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
                 });
             }
             Load::Pressure { faces, pressure } => {
-                add_face_force(mesh, faces, &mut force, |normal| normal.map(|n| -pressure * n));
+                add_face_force(mesh, faces, &mut force, |normal| {
+                    normal.map(|n| -pressure * n)
+                });
             }
             Load::NodalForce { nodes, force: each } => {
                 for &node in nodes {
@@ -39,10 +43,20 @@ pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
             Load::BodyForce { cells, body_force } => {
                 add_cell_force(mesh, slabs, cells, &mut force, |_, _| *body_force);
             }
-            Load::Gravity { cells, acceleration } => {
-                add_cell_force(mesh, slabs, cells, &mut force, |cell, _| acceleration.map(|g| density(cell) * g));
+            Load::Gravity {
+                cells,
+                acceleration,
+            } => {
+                add_cell_force(mesh, slabs, cells, &mut force, |cell, _| {
+                    acceleration.map(|g| density(cell) * g)
+                });
             }
-            Load::Centrifugal { cells, origin, axis, omega } => {
+            Load::Centrifugal {
+                cells,
+                origin,
+                axis,
+                omega,
+            } => {
                 add_cell_force(mesh, slabs, cells, &mut force, |cell, point| {
                     let arm = [0, 1, 2].map(|i| point.x()[i] - origin[i]);
                     let along = dot(arm, *axis);
@@ -77,25 +91,39 @@ pub fn add_thermal_force(model: &Model, slabs: &Slabs, changes: &[f64], force: &
         .map(Isotropic::new)
         .map(|law| (3.0 * law.lambda + 2.0 * law.mu) * law.expansion)
         .collect();
-    let heated: Vec<u32> = (0..mesh.n_cells() as u32).filter(|&cell| changes[cell as usize] != 0.0).collect();
-    add_by_cells(mesh, slabs, &heated, force.as_chunks_mut().0, |cell, coords, nodal| {
-        let stress = changes[cell] * stress_per_kelvin[usize::from(model.cell_material[cell])];
-        let table = Tabulation::of(mesh.cells.types[cell], Purpose::Stiffness);
-        for (q, point) in table.points.iter().enumerate() {
-            let natural = table.grad(q);
-            let cofactors = cofactors(&jacobian(coords, natural));
-            for (slot, dn) in nodal.iter_mut().zip(natural) {
-                // det J dN/dx is the cofactors times dN/dxi.
-                add(slot, cofactors.map(|row| point.weight * stress * dot(row, *dn)));
+    let heated: Vec<u32> = (0..mesh.n_cells() as u32)
+        .filter(|&cell| changes[cell as usize] != 0.0)
+        .collect();
+    add_by_cells(
+        mesh,
+        slabs,
+        &heated,
+        force.as_chunks_mut().0,
+        |cell, coords, nodal| {
+            let stress = changes[cell] * stress_per_kelvin[usize::from(model.cell_material[cell])];
+            let table = Tabulation::of(mesh.cells.types[cell], Purpose::Stiffness);
+            for (q, point) in table.points.iter().enumerate() {
+                let natural = table.grad(q);
+                let cofactors = cofactors(&jacobian(coords, natural));
+                for (slot, dn) in nodal.iter_mut().zip(natural) {
+                    // det J dN/dx is the cofactors times dN/dxi.
+                    add(
+                        slot,
+                        cofactors.map(|row| point.weight * stress * dot(row, *dn)),
+                    );
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// Area of those of `faces` that belong to owned cells, m2.
 pub fn face_area(mesh: &LocalMesh, faces: &[CellFace]) -> f64 {
     let mut area = 0.0;
-    for &face in faces.iter().filter(|face| (face.cell as usize) < mesh.n_owned_cells) {
+    for &face in faces
+        .iter()
+        .filter(|face| (face.cell as usize) < mesh.n_owned_cells)
+    {
         let facet = Facet::new(mesh, face);
         for (q, point) in facet.table.points.iter().enumerate() {
             let normal = area_normal(facet.coords(), facet.table.grad(q));
@@ -241,7 +269,10 @@ mod tests {
 
     /// Sum over ranks of the force and of its moment about the origin.
     fn resultant(comm: &Comm, model: &Model, load: Load) -> [f64; 6] {
-        let model = Model { loads: vec![load], ..model.clone() };
+        let model = Model {
+            loads: vec![load],
+            ..model.clone()
+        };
         let force = external_force(&model, &Slabs::even(model.mesh.nodes.n_owned(), 3));
         let mut sum = [0.0; 6];
         for (f, x) in force.as_chunks::<3>().0.iter().zip(&model.mesh.coords) {
@@ -257,7 +288,10 @@ mod tests {
 
     fn assert_close(values: &[f64], expected: &[f64], what: &str) {
         for (value, expected) in values.iter().zip(expected) {
-            assert!((value - expected).abs() < 1e-12 * (1.0 + expected.abs()), "{what}: {values:?}");
+            assert!(
+                (value - expected).abs() < 1e-12 * (1.0 + expected.abs()),
+                "{what}: {values:?}"
+            );
         }
     }
 
@@ -270,7 +304,10 @@ mod tests {
         for cell_type in CellType::SOLIDS {
             // The outside is the box, whatever its inner nodes and edges do.
             on_1_to_4_ranks(&distorted_box(cell_type, [3, 2, 2], true), |comm, model| {
-                let load = Load::Gravity { cells: all_cells(&model), acceleration: [0.0, 2.0, -10.0] };
+                let load = Load::Gravity {
+                    cells: all_cells(&model),
+                    acceleration: [0.0, 2.0, -10.0],
+                };
                 let (w_y, w_z) = (7.5 * 3.0 * 2.0, 7.5 * 3.0 * -10.0);
                 let expected = [0.0, w_y, w_z, 0.5 * w_z - w_y, -0.75 * w_z, 0.75 * w_y];
                 assert_close(&resultant(comm, &model, load), &expected, cell_type.name());
@@ -284,11 +321,22 @@ mod tests {
             let mut mesh = distorted_box(cell_type, [3, 2, 2], true);
             for x in &mut mesh.coords {
                 // A curved outside.
-                *x = [x[0] + 0.1 * x[1] * x[2], x[1] + 0.05 * x[2] * x[2], x[2] - 0.1 * x[0] * x[0]];
+                *x = [
+                    x[0] + 0.1 * x[1] * x[2],
+                    x[1] + 0.05 * x[2] * x[2],
+                    x[2] - 0.1 * x[0] * x[0],
+                ];
             }
             on_1_to_4_ranks(&mesh, |comm, model| {
                 let faces = boundary_faces(comm, &model.mesh);
-                let sum = resultant(comm, &model, Load::Pressure { faces, pressure: 3.0 });
+                let sum = resultant(
+                    comm,
+                    &model,
+                    Load::Pressure {
+                        faces,
+                        pressure: 3.0,
+                    },
+                );
                 assert_close(&sum[..3], &[0.0; 3], cell_type.name());
             });
         }
@@ -297,39 +345,85 @@ mod tests {
     #[test]
     fn traction_and_pressure_sum_to_area_times_value() {
         for cell_type in CellType::SOLIDS {
-            on_1_to_4_ranks(&distorted_box(cell_type, [3, 2, 2], false), |comm, model| {
-                let mut faces = boundary_faces(comm, &model.mesh);
-                faces.retain(|&face| {
-                    let (_, mut nodes) = model.mesh.cells.nodes_of_face(face);
-                    nodes.all(|node| model.mesh.coords[node as usize][0] > 1.5 - 1e-9)
-                });
-                assert_close(&[comm.sum(face_area(&model.mesh, &faces))], &[2.0], "area");
-                let traction = Load::Traction { faces: faces.clone(), traction: [1.0, -2.0, 0.5] };
-                let expected = [2.0, -4.0, 1.0, 0.5 * 1.0 + 4.0, 2.0 - 1.5, -6.0 - 1.0];
-                assert_close(&resultant(comm, &model, traction), &expected, cell_type.name());
-                let pressure = Load::Pressure { faces, pressure: 4.0 };
-                assert_close(&resultant(comm, &model, pressure)[..3], &[-8.0, 0.0, 0.0], cell_type.name());
-            });
+            on_1_to_4_ranks(
+                &distorted_box(cell_type, [3, 2, 2], false),
+                |comm, model| {
+                    let mut faces = boundary_faces(comm, &model.mesh);
+                    faces.retain(|&face| {
+                        let (_, mut nodes) = model.mesh.cells.nodes_of_face(face);
+                        nodes.all(|node| model.mesh.coords[node as usize][0] > 1.5 - 1e-9)
+                    });
+                    assert_close(&[comm.sum(face_area(&model.mesh, &faces))], &[2.0], "area");
+                    let traction = Load::Traction {
+                        faces: faces.clone(),
+                        traction: [1.0, -2.0, 0.5],
+                    };
+                    let expected = [2.0, -4.0, 1.0, 0.5 * 1.0 + 4.0, 2.0 - 1.5, -6.0 - 1.0];
+                    assert_close(
+                        &resultant(comm, &model, traction),
+                        &expected,
+                        cell_type.name(),
+                    );
+                    let pressure = Load::Pressure {
+                        faces,
+                        pressure: 4.0,
+                    };
+                    assert_close(
+                        &resultant(comm, &model, pressure)[..3],
+                        &[-8.0, 0.0, 0.0],
+                        cell_type.name(),
+                    );
+                },
+            );
         }
     }
 
     #[test]
     fn body_force_centrifugal_and_nodal_forces() {
-        on_1_to_4_ranks(&distorted_box(CellType::Wedge6, [3, 2, 2], false), |comm, model| {
-            let body = Load::BodyForce { cells: all_cells(&model), body_force: [1.0, 0.0, 0.0] };
-            assert_close(&resultant(comm, &model, body)[..3], &[3.0, 0.0, 0.0], "body force");
-            let n_global = model.mesh.nodes.n_global() as f64;
-            let nodes = (0..model.mesh.nodes.n_local() as u32).collect();
-            let nodal = Load::NodalForce { nodes, force: [0.0, 2.0, 0.0] };
-            assert_close(&resultant(comm, &model, nodal)[..3], &[0.0, 2.0 * n_global, 0.0], "nodal force");
-        });
-        on_1_to_4_ranks(&distorted_box(CellType::Tet10, [3, 2, 2], false), |comm, model| {
-            let (origin, axis) = ([0.0, 0.0, 9.0], [0.0, 0.0, 1.0]);
-            let load = Load::Centrifugal { cells: all_cells(&model), origin, axis, omega: 2.0 };
-            let mass_omega2 = 7.5 * 3.0 * 4.0;
-            let expected = [mass_omega2 * 0.75, mass_omega2 * 0.5, 0.0];
-            assert_close(&resultant(comm, &model, load)[..3], &expected, "centrifugal");
-        });
+        on_1_to_4_ranks(
+            &distorted_box(CellType::Wedge6, [3, 2, 2], false),
+            |comm, model| {
+                let body = Load::BodyForce {
+                    cells: all_cells(&model),
+                    body_force: [1.0, 0.0, 0.0],
+                };
+                assert_close(
+                    &resultant(comm, &model, body)[..3],
+                    &[3.0, 0.0, 0.0],
+                    "body force",
+                );
+                let n_global = model.mesh.nodes.n_global() as f64;
+                let nodes = (0..model.mesh.nodes.n_local() as u32).collect();
+                let nodal = Load::NodalForce {
+                    nodes,
+                    force: [0.0, 2.0, 0.0],
+                };
+                assert_close(
+                    &resultant(comm, &model, nodal)[..3],
+                    &[0.0, 2.0 * n_global, 0.0],
+                    "nodal force",
+                );
+            },
+        );
+        on_1_to_4_ranks(
+            &distorted_box(CellType::Tet10, [3, 2, 2], false),
+            |comm, model| {
+                let (origin, axis) = ([0.0, 0.0, 9.0], [0.0, 0.0, 1.0]);
+                let load = Load::Centrifugal {
+                    cells: all_cells(&model),
+                    origin,
+                    axis,
+                    omega: 2.0,
+                };
+                let mass_omega2 = 7.5 * 3.0 * 4.0;
+                let expected = [mass_omega2 * 0.75, mass_omega2 * 0.5, 0.0];
+                assert_close(
+                    &resultant(comm, &model, load)[..3],
+                    &expected,
+                    "centrifugal",
+                );
+            },
+        );
     }
 
     #[test]
@@ -337,7 +431,10 @@ mod tests {
         let mut model = model(split(&Comm::alone(), &mixed_mesh()));
         let cells = all_cells(&model);
         model.loads = vec![
-            Load::Gravity { cells: cells.clone(), acceleration: [1.0, 2.0, 3.0] },
+            Load::Gravity {
+                cells: cells.clone(),
+                acceleration: [1.0, 2.0, 3.0],
+            },
             Load::TemperatureChange { cells, change: 5.0 },
         ];
         let changes = temperature_changes(&model).unwrap();

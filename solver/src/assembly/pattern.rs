@@ -69,16 +69,27 @@ impl Pattern {
         let graph = node_cells(&mesh.cells, mesh.nodes.n_local());
         let slabs = Slabs::balanced(&graph.offsets[..=n_owned], n_slabs);
         let ranges: Vec<Range<usize>> = slabs.rows().collect();
-        let found: Vec<SlabPattern> =
-            (ranges.into_par_iter()).map(|rows| SlabPattern::new(&mesh.cells, &graph, rows, n_owned)).collect();
+        let found: Vec<SlabPattern> = (ranges.into_par_iter())
+            .map(|rows| SlabPattern::new(&mesh.cells, &graph, rows, n_owned))
+            .collect();
         let widest = found.iter().map(|slab| slab.widest_row).max().unwrap_or(0);
         if widest > usize::from(u16::MAX) + 1 {
-            return Err(Error::model(format!("a node shares elements with {widest} others"))
-                .expected("at most 65,536 neighbors of a node"));
+            return Err(
+                Error::model(format!("a node shares elements with {widest} others"))
+                    .expected("at most 65,536 neighbors of a node"),
+            );
         }
         let rows = BlockRows {
-            owned: join(&slabs, n_owned, found.iter().map(|slab| &slab.owned).collect()),
-            ghost: join(&slabs, n_ghosts, found.iter().map(|slab| &slab.ghost).collect()),
+            owned: join(
+                &slabs,
+                n_owned,
+                found.iter().map(|slab| &slab.owned).collect(),
+            ),
+            ghost: join(
+                &slabs,
+                n_ghosts,
+                found.iter().map(|slab| &slab.ghost).collect(),
+            ),
         };
         let positions = found.into_iter().map(|slab| slab.positions).collect();
         Ok((Pattern { slabs, positions }, rows))
@@ -95,7 +106,8 @@ impl Pattern {
 
     /// Memory held, bytes.
     pub fn memory(&self) -> usize {
-        let slab = |p: &SlabPositions| size_of_val(p.start.as_slice()) + size_of_val(p.values.as_slice());
+        let slab =
+            |p: &SlabPositions| size_of_val(p.start.as_slice()) + size_of_val(p.values.as_slice());
         self.positions.iter().map(slab).sum()
     }
 }
@@ -110,7 +122,12 @@ impl SlabPattern {
         slab.positions.start.push(0);
         for row in rows {
             let stamp = row as u32 + 1;
-            let neighbors = || graph.row(row).iter().flat_map(|&cell| cells.nodes_of(cell as usize));
+            let neighbors = || {
+                graph
+                    .row(row)
+                    .iter()
+                    .flat_map(|&cell| cells.nodes_of(cell as usize))
+            };
             columns.clear();
             // The diagonal block exists even where no cell touches the node.
             columns.push(row as u32);
@@ -127,11 +144,14 @@ impl SlabPattern {
                 seen[node as usize][1] = position as u32;
             }
             slab.widest_row = slab.widest_row.max(columns.len());
-            slab.positions.values.extend(neighbors().map(|&node| seen[node as usize][1] as u16));
+            slab.positions
+                .values
+                .extend(neighbors().map(|&node| seen[node as usize][1] as u16));
             slab.positions.start.push(slab.positions.values.len());
             let split = columns.partition_point(|&node| (node as usize) < n_owned);
             slab.owned.push_row(columns[..split].iter().copied());
-            slab.ghost.push_row(columns[split..].iter().map(|&node| node - n_owned as u32));
+            slab.ghost
+                .push_row(columns[split..].iter().map(|&node| node - n_owned as u32));
         }
         slab
     }
@@ -154,7 +174,8 @@ fn join(slabs: &Slabs, n_cols: usize, parts: Vec<&SlabColumns>) -> BlockCsr<f64,
     let mut columns = vec![0; row_start[row_start.len() - 1]];
     let targets = slabs.split(&mut columns, |row| row_start[row]);
     let jobs: Vec<_> = targets.into_iter().zip(parts).collect();
-    jobs.into_par_iter().for_each(|(target, part)| target.copy_from_slice(&part.columns));
+    jobs.into_par_iter()
+        .for_each(|(target, part)| target.copy_from_slice(&part.columns));
     BlockCsr::zeros(n_cols, row_start, columns)
 }
 
@@ -181,7 +202,9 @@ mod tests {
                         }
                     }
                     let owned = rows.owned.columns[rows.owned.row(row)].iter().copied();
-                    let ghost = rows.ghost.columns[rows.ghost.row(row)].iter().map(|g| g + n_owned as u32);
+                    let ghost = rows.ghost.columns[rows.ghost.row(row)]
+                        .iter()
+                        .map(|g| g + n_owned as u32);
                     assert!(owned.chain(ghost).eq(expected), "row {row}");
                 }
                 for n_slabs in [2, 3, 5] {

@@ -34,7 +34,9 @@ impl Slabs {
 
     /// `n_slabs` slabs of about equally many of `n_rows` rows.
     pub fn even(n_rows: usize, n_slabs: usize) -> Self {
-        Slabs { starts: (0..=n_slabs).map(|slab| n_rows * slab / n_slabs).collect() }
+        Slabs {
+            starts: (0..=n_slabs).map(|slab| n_rows * slab / n_slabs).collect(),
+        }
     }
 
     /// Number of slabs.
@@ -53,7 +55,11 @@ impl Slabs {
     }
 
     /// The part of `values` of each slab, when row r begins at `row_start(r)`.
-    pub fn split<'a, T>(&self, mut values: &'a mut [T], row_start: impl Fn(usize) -> usize) -> Vec<&'a mut [T]> {
+    pub fn split<'a, T>(
+        &self,
+        mut values: &'a mut [T],
+        row_start: impl Fn(usize) -> usize,
+    ) -> Vec<&'a mut [T]> {
         let mut parts = Vec::with_capacity(self.len());
         for rows in self.rows() {
             let (part, rest) = values.split_at_mut(row_start(rows.end) - row_start(rows.start));
@@ -72,13 +78,20 @@ impl Slabs {
     ) -> Vec<R> {
         let parts = self.split(values, |row| row);
         let jobs: Vec<_> = self.rows().zip(parts).collect();
-        jobs.into_par_iter().map(|(rows, part)| job(rows, part)).collect()
+        jobs.into_par_iter()
+            .map(|(rows, part)| job(rows, part))
+            .collect()
     }
 }
 
 /// The cells with a node in `rows`, ascending.
 pub fn cells_touching(cells: &Cells, rows: Range<usize>) -> impl Iterator<Item = usize> + '_ {
-    (0..cells.len()).filter(move |&cell| cells.nodes_of(cell).iter().any(|&node| rows.contains(&(node as usize))))
+    (0..cells.len()).filter(move |&cell| {
+        cells
+            .nodes_of(cell)
+            .iter()
+            .any(|&node| rows.contains(&(node as usize)))
+    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,12 @@ const CHUNK: usize = 16;
 ///
 /// # Errors
 /// Elements whose Jacobian determinant is not positive at every quadrature point, by their numbers in the input.
-pub fn assemble_stiffness(comm: &Comm, model: &Model, pattern: &Pattern, rows: &mut BlockRows) -> Result<()> {
+pub fn assemble_stiffness(
+    comm: &Comm,
+    model: &Model,
+    pattern: &Pattern,
+    rows: &mut BlockRows,
+) -> Result<()> {
     let mesh = &model.mesh;
     let lame: Vec<[f64; 2]> = (model.materials.iter())
         .map(Isotropic::new)
@@ -31,17 +36,20 @@ pub fn assemble_stiffness(comm: &Comm, model: &Model, pattern: &Pattern, rows: &
     let (owned_start, ghost_start) = (&rows.owned.row_start, &rows.ghost.row_start);
     let owned = slabs.split(rows.owned.values.as_chunks_mut().0, |row| owned_start[row]);
     let ghost = slabs.split(rows.ghost.values.as_chunks_mut().0, |row| ghost_start[row]);
-    let jobs: Vec<SlabRows> = (slabs.rows().zip(owned.into_iter().zip(ghost)).zip(pattern.positions()))
-        .map(|((rows, (owned, ghost)), positions)| SlabRows {
-            owned_start: &owned_start[rows.start..=rows.end],
-            ghost_start: &ghost_start[rows.start..=rows.end],
-            rows,
-            owned,
-            ghost,
-            cursor: positions.start.clone(),
-            positions,
-        })
-        .collect();
+    let jobs: Vec<SlabRows> = (slabs
+        .rows()
+        .zip(owned.into_iter().zip(ghost))
+        .zip(pattern.positions()))
+    .map(|((rows, (owned, ghost)), positions)| SlabRows {
+        owned_start: &owned_start[rows.start..=rows.end],
+        ghost_start: &ghost_start[rows.start..=rows.end],
+        rows,
+        owned,
+        ghost,
+        cursor: positions.start.clone(),
+        positions,
+    })
+    .collect();
     let inverted: Vec<Vec<u64>> = (jobs.into_par_iter())
         .map(|mut slab| {
             let mut chunk = Chunk::default();
@@ -50,7 +58,11 @@ pub fn assemble_stiffness(comm: &Comm, model: &Model, pattern: &Pattern, rows: &
                 chunk.compute(mesh, |cell| lame[usize::from(model.cell_material[cell])]);
                 chunk.for_each(|cell, stiffness| slab.add(mesh.cells.nodes_of(cell), stiffness));
             }
-            chunk.inverted.iter().map(|&cell| mesh.cell_ids[cell]).collect()
+            chunk
+                .inverted
+                .iter()
+                .map(|&cell| mesh.cell_ids[cell])
+                .collect()
         })
         .collect();
     check_orientation(comm, inverted.concat())
@@ -66,9 +78,17 @@ fn check_orientation(comm: &Comm, inverted: Vec<u64>) -> Result<()> {
         return Ok(());
     }
     let first: Vec<String> = all.iter().take(10).map(u64::to_string).collect();
-    let (noun, verb) = if all.len() == 1 { ("element", "has") } else { ("elements", "have") };
+    let (noun, verb) = if all.len() == 1 {
+        ("element", "has")
+    } else {
+        ("elements", "have")
+    };
     let more = if all.len() > 10 { ", ..." } else { "" };
-    let what = format!("{} {noun} {verb} a negative or zero Jacobian: {noun} {}{more}", all.len(), first.join(", "));
+    let what = format!(
+        "{} {noun} {verb} a negative or zero Jacobian: {noun} {}{more}",
+        all.len(),
+        first.join(", ")
+    );
     Err(Error::model(what)
         .expected("elements that are not inside out, flat or folded")
         .advice("check the order of their nodes, and of curved elements the mid-side nodes; then mesh again near them"))
@@ -116,10 +136,20 @@ impl Chunk {
             let begin = end;
             self.coords.clear();
             self.lame.clear();
-            for (at, &cell) in self.cells.iter().enumerate().filter(|&(_, &cell)| types[cell] == cell_type) {
+            for (at, &cell) in self
+                .cells
+                .iter()
+                .enumerate()
+                .filter(|&(_, &cell)| types[cell] == cell_type)
+            {
                 self.start[at] = end;
                 end += stiffness_len(cell_type);
-                self.coords.extend(mesh.cells.nodes_of(cell).iter().map(|&node| mesh.coords[node as usize]));
+                self.coords.extend(
+                    mesh.cells
+                        .nodes_of(cell)
+                        .iter()
+                        .map(|&node| mesh.coords[node as usize]),
+                );
                 self.lame.push(lame_of(cell));
             }
             if end == begin {
@@ -129,11 +159,20 @@ impl Chunk {
                 self.stiffness.resize(end, 0.0);
             }
             let mut min_det = [0.0; CHUNK];
-            let elements = Elements { cell_type, coords: &self.coords, lame: &self.lame };
-            self.kernel.compute(elements, &mut self.stiffness[begin..end], &mut min_det);
+            let elements = Elements {
+                cell_type,
+                coords: &self.coords,
+                lame: &self.lame,
+            };
+            self.kernel
+                .compute(elements, &mut self.stiffness[begin..end], &mut min_det);
             let of_type = self.cells.iter().filter(|&&cell| types[cell] == cell_type);
-            // Not positive, or not a number.
-            self.inverted.extend(of_type.zip(min_det).filter(|(_, det)| !(*det > 0.0)).map(|(&cell, _)| cell));
+            self.inverted.extend(
+                of_type
+                    .zip(min_det)
+                    .filter(|&(_, det)| det.is_nan() || det <= 0.0)
+                    .map(|(&cell, _)| cell),
+            );
         }
     }
 
@@ -213,7 +252,11 @@ impl RowBlocks<'_> {
     fn at(&mut self, position: u16) -> &mut [f64; 9] {
         let position = usize::from(position);
         let n_owned = self.owned.len();
-        if position < n_owned { &mut self.owned[position] } else { &mut self.ghost[position - n_owned] }
+        if position < n_owned {
+            &mut self.owned[position]
+        } else {
+            &mut self.ghost[position - n_owned]
+        }
     }
 
     #[inline]
@@ -234,7 +277,7 @@ impl RowBlocks<'_> {
 mod tests {
     use super::assemble_stiffness;
     use crate::assembly::Pattern;
-    use crate::assembly::test_models::{dense, distorted_box, mixed_mesh, model, split};
+    use crate::assembly::test_models::{dense, mixed_mesh, model, split};
     use fem_mesh::CellType;
     use fem_mesh::Comm;
     use fem_mesh::comm::run_threads;
@@ -257,7 +300,11 @@ mod tests {
             });
             let u = nalgebra::DVector::from_iterator(3 * coords.len(), turned);
             assert!((&k * &u).norm() < 1e-13 * k.norm() * u.norm());
-            let moved = nalgebra::DVector::from_fn(3 * coords.len(), |row, _| if row % 3 == i { 1.0 } else { 0.0 });
+            let moved =
+                nalgebra::DVector::from_fn(
+                    3 * coords.len(),
+                    |row, _| if row % 3 == i { 1.0 } else { 0.0 },
+                );
             assert!((&k * &moved).norm() < 1e-13 * k.norm() * moved.norm());
         }
     }
@@ -304,7 +351,10 @@ mod tests {
     fn inverted_elements_are_named_once_on_every_rank() {
         let mut mesh = mixed_mesh();
         let mut bad = Vec::new();
-        for cell in (0..mesh.n_cells()).filter(|&c| mesh.cells.types[c] == CellType::Hex8).take(2) {
+        for cell in (0..mesh.n_cells())
+            .filter(|&c| mesh.cells.types[c] == CellType::Hex8)
+            .take(2)
+        {
             let start = mesh.cells.offsets[cell] as usize;
             mesh.cells.nodes.swap(start, start + 6);
             bad.push(mesh.cell_ids[cell]);
@@ -318,49 +368,6 @@ mod tests {
                 assert_eq!(error.exit_code(), 3);
                 assert!(error.to_string().contains(&list), "{error}");
             });
-        }
-    }
-    struct Stopwatch(f64);
-    impl Stopwatch {
-        fn now() -> f64 {
-            let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-            text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
-        }
-        fn start() -> Self {
-            Stopwatch(Self::now())
-        }
-        fn seconds(&self) -> f64 {
-            Self::now() - self.0
-        }
-    }
-
-    /// Run with `--ignored --nocapture`, in an optimized build.
-    #[test]
-    #[ignore = "a measurement: assembly of a cube of 64^3 hexahedra and of as many nodes of tetrahedra"]
-    fn speed() {
-        let comm = Comm::alone();
-        for (cell_type, n) in [(CellType::Hex8, 64), (CellType::Tet10, 32), (CellType::Hex20, 32)] {
-            let model = model(split(&comm, &distorted_box(cell_type, [n; 3], false)));
-            for n_threads in [1, 2, 1, 2] {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-                let mut times = [0.0; 2];
-                let (pattern, rows) = pool.install(|| {
-                    let start = Stopwatch::start();
-                    let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
-                    times[0] = start.seconds();
-                    let start = Stopwatch::start();
-                    assemble_stiffness(&Comm::alone(), &model, &pattern, &mut rows).unwrap();
-                    times[1] = start.seconds();
-                    (pattern, rows)
-                });
-                let [pattern_s, elements_s] = times;
-                println!(
-                    "{cell_type} {n}^3, {n_threads} threads: pattern {pattern_s:.3} s, elements and scatter \
-                     {elements_s:.3} s; matrix {:.0} MiB, pattern {:.0} MiB",
-                    rows.owned.memory() as f64 / 1048576.0,
-                    pattern.memory() as f64 / 1048576.0,
-                );
-            }
         }
     }
 }

@@ -11,7 +11,12 @@ use std::collections::BTreeMap;
 /// A box of 1.5 x 1 x 2 with inner nodes moved; mid-side nodes stay halfway between their corners unless `curved`.
 pub(crate) fn distorted_box(cell_type: CellType, cells: [usize; 3], curved: bool) -> Mesh {
     let size = [1.5, 1.0, 2.0];
-    let spec = BoxMesh { size, cells, cell_type, origin: [0.0; 3] };
+    let spec = BoxMesh {
+        size,
+        cells,
+        cell_type,
+        origin: [0.0; 3],
+    };
     let mut mesh = generate_slice(&spec, &Comm::alone(), None).unwrap();
     for (node, x) in mesh.coords.iter_mut().enumerate() {
         for i in 0..3 {
@@ -33,9 +38,15 @@ fn straighten(mesh: &mut Mesh) {
     for cell in 0..mesh.n_cells() {
         let cell_type = mesh.cells.types[cell];
         let nodes = mesh.cells.nodes_of(cell);
-        for (k, edge) in cell_type.edges().iter().enumerate().filter(|_| cell_type.order() == 2) {
+        for (k, edge) in cell_type
+            .edges()
+            .iter()
+            .enumerate()
+            .filter(|_| cell_type.order() == 2)
+        {
             let [a, b] = edge.map(|i| mesh.coords[nodes[usize::from(i)] as usize]);
-            mesh.coords[nodes[cell_type.n_corners() + k] as usize] = [0, 1, 2].map(|i| 0.5 * (a[i] + b[i]));
+            mesh.coords[nodes[cell_type.n_corners() + k] as usize] =
+                [0, 1, 2].map(|i| 0.5 * (a[i] + b[i]));
         }
     }
 }
@@ -53,7 +64,14 @@ pub(crate) fn mixed_mesh() -> Mesh {
                 mixed.push(CellType::Wedge6, &[n[0], n[2], n[3], n[4], n[6], n[7]]);
             }
             1 => {
-                for t in [[0, 1, 2, 6], [0, 2, 3, 6], [0, 3, 7, 6], [0, 7, 4, 6], [0, 4, 5, 6], [0, 5, 1, 6]] {
+                for t in [
+                    [0, 1, 2, 6],
+                    [0, 2, 3, 6],
+                    [0, 3, 7, 6],
+                    [0, 7, 4, 6],
+                    [0, 4, 5, 6],
+                    [0, 5, 1, 6],
+                ] {
                     mixed.push(CellType::Tet4, &t.map(|i: usize| n[i]));
                 }
             }
@@ -73,11 +91,21 @@ pub(crate) fn split(comm: &Comm, mesh: &Mesh) -> LocalMesh {
     let first = |rank: usize| (n * rank / n_ranks) as u32;
     let mine = first(comm.rank())..first(comm.rank() + 1);
     let lowest = |cell: usize| mesh.cells.nodes_of(cell).iter().copied().min().unwrap();
-    let touches = |cell: usize| mesh.cells.nodes_of(cell).iter().any(|node| mine.contains(node));
-    let (owned, ghost): (Vec<usize>, Vec<usize>) =
-        (0..mesh.n_cells()).filter(|&c| touches(c)).partition(|&c| mine.contains(&lowest(c)));
+    let touches = |cell: usize| {
+        mesh.cells
+            .nodes_of(cell)
+            .iter()
+            .any(|node| mine.contains(node))
+    };
+    let (owned, ghost): (Vec<usize>, Vec<usize>) = (0..mesh.n_cells())
+        .filter(|&c| touches(c))
+        .partition(|&c| mine.contains(&lowest(c)));
     let held = [owned.clone(), ghost].concat();
-    let mut ghosts: Vec<u32> = held.iter().flat_map(|&c| mesh.cells.nodes_of(c)).copied().collect();
+    let mut ghosts: Vec<u32> = held
+        .iter()
+        .flat_map(|&c| mesh.cells.nodes_of(c))
+        .copied()
+        .collect();
     ghosts.retain(|node| !mine.contains(node));
     ghosts.sort_unstable();
     ghosts.dedup();
@@ -87,7 +115,12 @@ pub(crate) fn split(comm: &Comm, mesh: &Mesh) -> LocalMesh {
     };
     let mut cells = Cells::default();
     for &cell in &held {
-        let nodes: Vec<u32> = mesh.cells.nodes_of(cell).iter().map(|&node| local(node)).collect();
+        let nodes: Vec<u32> = mesh
+            .cells
+            .nodes_of(cell)
+            .iter()
+            .map(|&node| local(node))
+            .collect();
         cells.push(mesh.cells.types[cell], &nodes);
     }
     let nodes: Vec<u32> = mine.clone().chain(ghosts.iter().copied()).collect();
@@ -95,9 +128,19 @@ pub(crate) fn split(comm: &Comm, mesh: &Mesh) -> LocalMesh {
         cells,
         n_owned_cells: owned.len(),
         cell_ids: held.iter().map(|&c| mesh.cell_ids[c]).collect(),
-        coords: nodes.iter().map(|&node| mesh.coords[node as usize]).collect(),
-        node_ids: nodes.iter().map(|&node| mesh.node_ids[node as usize]).collect(),
-        nodes: IndexMap::new(comm, mine.len(), ghosts.iter().map(|&g| u64::from(g)).collect()),
+        coords: nodes
+            .iter()
+            .map(|&node| mesh.coords[node as usize])
+            .collect(),
+        node_ids: nodes
+            .iter()
+            .map(|&node| mesh.node_ids[node as usize])
+            .collect(),
+        nodes: IndexMap::new(
+            comm,
+            mine.len(),
+            ghosts.iter().map(|&g| u64::from(g)).collect(),
+        ),
         sets: Default::default(),
         n_global_cells: mesh.n_cells() as u64,
     }
@@ -105,9 +148,20 @@ pub(crate) fn split(comm: &Comm, mesh: &Mesh) -> LocalMesh {
 
 /// The mesh of one material, without loads.
 pub(crate) fn model(mesh: LocalMesh) -> Model {
-    let material =
-        Material { name: "steel".into(), young: 200.0, poisson: 0.3, density: 7.5, expansion: 1e-3 };
-    Model { cell_material: vec![0; mesh.n_cells()], mesh, materials: vec![material], fixed: vec![], loads: vec![] }
+    let material = Material {
+        name: "steel".into(),
+        young: 200.0,
+        poisson: 0.3,
+        density: 7.5,
+        expansion: 1e-3,
+    };
+    Model {
+        cell_material: vec![0; mesh.n_cells()],
+        mesh,
+        materials: vec![material],
+        fixed: vec![],
+        loads: vec![],
+    }
 }
 
 /// The matrix by global numbers, with zeros in the rows of other ranks.
@@ -120,7 +174,10 @@ pub(crate) fn dense(mesh: &LocalMesh, rows: &BlockRows) -> DMatrix<f64> {
             for place in part.row(row) {
                 let column = mesh.nodes.global(part.columns[place] as usize + first) as usize;
                 for (at, &value) in part.block(place).iter().enumerate() {
-                    k[(3 * mesh.nodes.global(row) as usize + at / 3, 3 * column + at % 3)] = value;
+                    k[(
+                        3 * mesh.nodes.global(row) as usize + at / 3,
+                        3 * column + at % 3,
+                    )] = value;
                 }
             }
         }
@@ -133,15 +190,26 @@ pub(crate) fn boundary_faces(comm: &Comm, mesh: &LocalMesh) -> Vec<CellFace> {
     let mut faces: Vec<(Vec<u64>, CellFace)> = Vec::new();
     for cell in 0..mesh.n_cells() {
         for face in 0..mesh.cells.types[cell].faces().len() {
-            let at = CellFace { cell: cell as u32, face: face as u8 };
-            let mut key: Vec<u64> = mesh.cells.nodes_of_face(at).1.map(|n| mesh.nodes.global(n as usize)).collect();
+            let at = CellFace {
+                cell: cell as u32,
+                face: face as u8,
+            };
+            let mut key: Vec<u64> = mesh
+                .cells
+                .nodes_of_face(at)
+                .1
+                .map(|n| mesh.nodes.global(n as usize))
+                .collect();
             key.sort_unstable();
             faces.push((key, at));
         }
     }
     // Each face of the whole mesh once for each of its cells: those of owned cells.
     let mut all: Vec<u64> = Vec::new();
-    for (key, _) in faces.iter().filter(|(_, at)| (at.cell as usize) < mesh.n_owned_cells) {
+    for (key, _) in faces
+        .iter()
+        .filter(|(_, at)| (at.cell as usize) < mesh.n_owned_cells)
+    {
         all.extend([key.len() as u64].iter().chain(key));
     }
     let mut count: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
@@ -153,5 +221,9 @@ pub(crate) fn boundary_faces(comm: &Comm, mesh: &LocalMesh) -> Vec<CellFace> {
             rest = tail;
         }
     }
-    faces.into_iter().filter(|(key, _)| count[key] == 1).map(|(_, at)| at).collect()
+    faces
+        .into_iter()
+        .filter(|(key, _)| count[key] == 1)
+        .map(|(_, at)| at)
+        .collect()
 }

@@ -43,7 +43,11 @@ pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 
 /// Vector product.
 pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
 }
 
 /// A point of a solid cell: gradients of the shape functions in real coordinates, 1/m, and det J.
@@ -65,7 +69,10 @@ pub fn point_geometry(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> PointGeometry {
     for (g, dn) in real.iter_mut().zip(grad) {
         *g = inverse.map(|row| dot(row, *dn));
     }
-    PointGeometry { grad: real, det_jac }
+    PointGeometry {
+        grad: real,
+        det_jac,
+    }
 }
 
 /// Normal of a facet at a point, as long as its area per unit of natural area (m2); by the right-hand rule on the
@@ -106,7 +113,11 @@ pub fn interpolate<const W: usize>(values: &[[f64; W]], shape: &[f64]) -> [f64; 
 
 /// Natural coordinates of the point `x` in a cell by Newton's method; `None` if it does not converge, which is usual
 /// for points far away.
-pub fn natural_coordinates(cell_type: CellType, coords: &[[f64; 3]], x: [f64; 3]) -> Option<[f64; 3]> {
+pub fn natural_coordinates(
+    cell_type: CellType,
+    coords: &[[f64; 3]],
+    x: [f64; 3],
+) -> Option<[f64; 3]> {
     let mut xi = center(cell_type);
     for _ in 0..30 {
         let at = shape_at(cell_type, xi);
@@ -117,8 +128,8 @@ pub fn natural_coordinates(cell_type: CellType, coords: &[[f64; 3]], x: [f64; 3]
         let gap = [0, 1, 2].map(|i| x[i] - here[i]);
         let step = [0, 1, 2].map(|j| (0..3).map(|i| cofactors[i][j] * gap[i]).sum::<f64>() / det);
         let size = step.iter().fold(0.0f64, |m, s| m.max(s.abs()));
-        // A negated comparison also catches the NaN of a singular Jacobian.
-        if !(size < 1e3) {
+        // A singular Jacobian makes the step infinite or NaN; `max` would hide the NaN.
+        if det == 0.0 || !det.is_finite() || size > 1e3 {
             return None;
         }
         xi = [0, 1, 2].map(|i| xi[i] + step[i]);
@@ -177,7 +188,10 @@ mod tests {
                 let x = interpolate(&coords, &shape_at(cell_type, xi).shape[..coords.len()]);
                 let found = natural_coordinates(cell_type, &coords, x).unwrap();
                 for i in 0..3 {
-                    assert!((found[i] - xi[i]).abs() < 1e-10, "{cell_type}: {found:?} is not {xi:?}");
+                    assert!(
+                        (found[i] - xi[i]).abs() < 1e-10,
+                        "{cell_type}: {found:?} is not {xi:?}"
+                    );
                 }
             }
         }

@@ -55,27 +55,52 @@ impl Lanes for [f64; 4] {
 
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        [self[0] * other[0], self[1] * other[1], self[2] * other[2], self[3] * other[3]]
+        [
+            self[0] * other[0],
+            self[1] * other[1],
+            self[2] * other[2],
+            self[3] * other[3],
+        ]
     }
 
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        [self[0] / other[0], self[1] / other[1], self[2] / other[2], self[3] / other[3]]
+        [
+            self[0] / other[0],
+            self[1] / other[1],
+            self[2] / other[2],
+            self[3] / other[3],
+        ]
     }
 
     #[inline(always)]
     fn sqrt(self) -> Self {
-        [self[0].sqrt(), self[1].sqrt(), self[2].sqrt(), self[3].sqrt()]
+        [
+            self[0].sqrt(),
+            self[1].sqrt(),
+            self[2].sqrt(),
+            self[3].sqrt(),
+        ]
     }
 
     #[inline(always)]
     fn mul_add(self, b: Self, c: Self) -> Self {
-        [self[0] * b[0] + c[0], self[1] * b[1] + c[1], self[2] * b[2] + c[2], self[3] * b[3] + c[3]]
+        [
+            self[0] * b[0] + c[0],
+            self[1] * b[1] + c[1],
+            self[2] * b[2] + c[2],
+            self[3] * b[3] + c[3],
+        ]
     }
 
     #[inline(always)]
     fn mul_sub(self, b: Self, c: Self) -> Self {
-        [self[0] * b[0] - c[0], self[1] * b[1] - c[1], self[2] * b[2] - c[2], self[3] * b[3] - c[3]]
+        [
+            self[0] * b[0] - c[0],
+            self[1] * b[1] - c[1],
+            self[2] * b[2] - c[2],
+            self[3] * b[3] - c[3],
+        ]
     }
 }
 

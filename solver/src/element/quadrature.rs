@@ -47,16 +47,28 @@ impl Tabulation {
     /// The rule of `cell_type` for `purpose`. Facets have one rule, that for loads.
     pub fn of(cell_type: CellType, purpose: Purpose) -> &'static Tabulation {
         static ALL: LazyLock<Vec<[Tabulation; 4]>> = LazyLock::new(|| {
-            let purposes = [Purpose::Stiffness, Purpose::Load, Purpose::Recovery, Purpose::Nodes];
+            let purposes = [
+                Purpose::Stiffness,
+                Purpose::Load,
+                Purpose::Recovery,
+                Purpose::Nodes,
+            ];
             let types = (0..).map_while(CellType::from_index);
-            types.map(|t| purposes.map(|p| Tabulation::new(t, rule(t, p)))).collect()
+            types
+                .map(|t| purposes.map(|p| Tabulation::new(t, rule(t, p))))
+                .collect()
         });
         &ALL[cell_type as usize][purpose as usize]
     }
 
     fn new(cell_type: CellType, points: Vec<QuadraturePoint>) -> Self {
         let n_nodes = cell_type.n_nodes();
-        let mut table = Tabulation { points, n_nodes, shape: Vec::new(), grad: Vec::new() };
+        let mut table = Tabulation {
+            points,
+            n_nodes,
+            shape: Vec::new(),
+            grad: Vec::new(),
+        };
         for point in &table.points {
             let at = shape_at(cell_type, point.xi);
             table.shape.extend_from_slice(&at.shape[..n_nodes]);
@@ -88,15 +100,22 @@ impl Tabulation {
 
 fn rule(cell_type: CellType, purpose: Purpose) -> Vec<QuadraturePoint> {
     if purpose == Purpose::Nodes {
-        return natural_nodes(cell_type).iter().map(|&xi| QuadraturePoint { xi, weight: 0.0 }).collect();
+        return natural_nodes(cell_type)
+            .iter()
+            .map(|&xi| QuadraturePoint { xi, weight: 0.0 })
+            .collect();
     }
     match (cell_type, purpose) {
         (CellType::Tri3, _) => triangle_3(),
         (CellType::Tri6, _) => triangle_7(),
         (CellType::Quad4, _) => cube(2, 2),
         (CellType::Quad8, _) => cube(2, 3),
-        (CellType::Tet4, Purpose::Load) | (CellType::Tet10, Purpose::Stiffness | Purpose::Recovery) => tetrahedron_4(),
-        (CellType::Tet4, _) => vec![QuadraturePoint { xi: [0.25; 3], weight: 1.0 / 6.0 }],
+        (CellType::Tet4, Purpose::Load)
+        | (CellType::Tet10, Purpose::Stiffness | Purpose::Recovery) => tetrahedron_4(),
+        (CellType::Tet4, _) => vec![QuadraturePoint {
+            xi: [0.25; 3],
+            weight: 1.0 / 6.0,
+        }],
         (CellType::Tet10, _) => tetrahedron_14(),
         (CellType::Wedge6, _) => wedge(),
         (CellType::Hex20, Purpose::Stiffness) => cube(3, 3),
@@ -119,7 +138,12 @@ fn gauss(n: usize) -> Vec<(f64, f64)> {
             let inner = ((3.0 - 2.0 * root) / 7.0).sqrt();
             let outer = ((3.0 + 2.0 * root) / 7.0).sqrt();
             let (w_inner, w_outer) = ((18.0 + 30f64.sqrt()) / 36.0, (18.0 - 30f64.sqrt()) / 36.0);
-            vec![(-outer, w_outer), (-inner, w_inner), (inner, w_inner), (outer, w_outer)]
+            vec![
+                (-outer, w_outer),
+                (-inner, w_inner),
+                (inner, w_inner),
+                (outer, w_outer),
+            ]
         }
     }
 }
@@ -127,11 +151,18 @@ fn gauss(n: usize) -> Vec<(f64, f64)> {
 /// Gauss product rule on [-1, 1]^dimension, the first coordinate running fastest.
 fn cube(dimension: usize, n: usize) -> Vec<QuadraturePoint> {
     let line = gauss(n);
-    let third = if dimension == 3 { line.clone() } else { vec![(0.0, 1.0)] };
+    let third = if dimension == 3 {
+        line.clone()
+    } else {
+        vec![(0.0, 1.0)]
+    };
     let mut points = Vec::new();
     for &(t, w_t) in &third {
         for &(s, w_s) in &line {
-            points.extend(line.iter().map(|&(r, w_r)| QuadraturePoint { xi: [r, s, t], weight: w_r * w_s * w_t }));
+            points.extend(line.iter().map(|&(r, w_r)| QuadraturePoint {
+                xi: [r, s, t],
+                weight: w_r * w_s * w_t,
+            }));
         }
     }
     points
@@ -140,18 +171,25 @@ fn cube(dimension: usize, n: usize) -> Vec<QuadraturePoint> {
 /// Degree 2 on the unit triangle.
 fn triangle_3() -> Vec<QuadraturePoint> {
     let (a, b, weight) = (1.0 / 6.0, 2.0 / 3.0, 1.0 / 6.0);
-    [[a, a, 0.0], [b, a, 0.0], [a, b, 0.0]].map(|xi| QuadraturePoint { xi, weight }).to_vec()
+    [[a, a, 0.0], [b, a, 0.0], [a, b, 0.0]]
+        .map(|xi| QuadraturePoint { xi, weight })
+        .to_vec()
 }
 
 /// Degree 5 on the unit triangle.
 fn triangle_7() -> Vec<QuadraturePoint> {
     let root = 15f64.sqrt();
-    let mut points = vec![QuadraturePoint { xi: [1.0 / 3.0, 1.0 / 3.0, 0.0], weight: 9.0 / 80.0 }];
+    let mut points = vec![QuadraturePoint {
+        xi: [1.0 / 3.0, 1.0 / 3.0, 0.0],
+        weight: 9.0 / 80.0,
+    }];
     for sign in [-1.0, 1.0] {
         let a = (6.0 + sign * root) / 21.0;
         let weight = (155.0 + sign * root) / 2400.0;
         let b = 1.0 - 2.0 * a;
-        points.extend([[a, a, 0.0], [b, a, 0.0], [a, b, 0.0]].map(|xi| QuadraturePoint { xi, weight }));
+        points.extend(
+            [[a, a, 0.0], [b, a, 0.0], [a, b, 0.0]].map(|xi| QuadraturePoint { xi, weight }),
+        );
     }
     points
 }
@@ -169,12 +207,23 @@ fn tetrahedron_4() -> Vec<QuadraturePoint> {
 
 /// Degree 5 on the unit tetrahedron.
 fn tetrahedron_14() -> Vec<QuadraturePoint> {
-    let mut points = tetrahedron_orbit(0.310_885_919_263_300_61, 0.112_687_925_718_015_85 / 6.0).to_vec();
-    points.extend(tetrahedron_orbit(0.092_735_250_310_891_226, 0.073_493_043_116_361_95 / 6.0));
+    let mut points =
+        tetrahedron_orbit(0.310_885_919_263_300_6, 0.112_687_925_718_015_85 / 6.0).to_vec();
+    points.extend(tetrahedron_orbit(
+        0.092_735_250_310_891_23,
+        0.073_493_043_116_361_95 / 6.0,
+    ));
     let a = 0.045_503_704_125_649_65;
     let b = 0.5 - a;
     let weight = 0.042_546_020_777_081_466 / 6.0;
-    let edges = [[a, a, b], [a, b, a], [b, a, a], [a, b, b], [b, a, b], [b, b, a]];
+    let edges = [
+        [a, a, b],
+        [a, b, a],
+        [b, a, a],
+        [a, b, b],
+        [b, a, b],
+        [b, b, a],
+    ];
     points.extend(edges.map(|xi| QuadraturePoint { xi, weight }));
     points
 }
@@ -184,9 +233,10 @@ fn wedge() -> Vec<QuadraturePoint> {
     let mut points = Vec::new();
     for (t, weight) in gauss(2) {
         let layer = triangle_3().into_iter();
-        points.extend(
-            layer.map(|p| QuadraturePoint { xi: [p.xi[0], p.xi[1], t], weight: p.weight * weight }),
-        );
+        points.extend(layer.map(|p| QuadraturePoint {
+            xi: [p.xi[0], p.xi[1], t],
+            weight: p.weight * weight,
+        }));
     }
     points
 }
@@ -201,7 +251,11 @@ mod tests {
     }
 
     fn on_line(i: u32) -> f64 {
-        if i % 2 == 0 { 2.0 / f64::from(i + 1) } else { 0.0 }
+        if i.is_multiple_of(2) {
+            2.0 / f64::from(i + 1)
+        } else {
+            0.0
+        }
     }
 
     /// Integral of r^i s^j t^k over the natural cell.
@@ -220,7 +274,11 @@ mod tests {
     /// Largest error over the monomials of degree `degree` (total on simplices, of each coordinate on cubes).
     fn worst(cell_type: CellType, purpose: Purpose, degree: u32) -> f64 {
         let table = Tabulation::of(cell_type, purpose);
-        let depth = if cell_type.dimension() == 3 { degree } else { 0 };
+        let depth = if cell_type.dimension() == 3 {
+            degree
+        } else {
+            0
+        };
         let simplex = cell_type.name().starts_with('t');
         let mut worst = 0.0f64;
         for i in 0..=degree {
@@ -232,7 +290,9 @@ mod tests {
                     }
                     let power = |x: f64, n: u32| x.powi(n as i32);
                     let sum: f64 = (table.points.iter())
-                        .map(|p| p.weight * power(p.xi[0], i) * power(p.xi[1], j) * power(p.xi[2], k))
+                        .map(|p| {
+                            p.weight * power(p.xi[0], i) * power(p.xi[1], j) * power(p.xi[2], k)
+                        })
                         .sum();
                     worst = worst.max((sum - exact(cell_type, [i, j, k])).abs());
                 }
@@ -260,8 +320,14 @@ mod tests {
             (Hex20, Purpose::Recovery, 3),
         ];
         for (cell_type, purpose, degree) in degrees {
-            assert!(worst(cell_type, purpose, degree) < 1e-14, "{cell_type} {purpose:?} degree {degree}");
-            assert!(worst(cell_type, purpose, degree + 1) > 1e-6, "{cell_type} {purpose:?} is better than {degree}");
+            assert!(
+                worst(cell_type, purpose, degree) < 1e-14,
+                "{cell_type} {purpose:?} degree {degree}"
+            );
+            assert!(
+                worst(cell_type, purpose, degree + 1) > 1e-6,
+                "{cell_type} {purpose:?} is better than {degree}"
+            );
         }
     }
 
@@ -273,7 +339,10 @@ mod tests {
                 for (q, point) in table.points.iter().enumerate() {
                     assert!(point.weight > 0.0);
                     assert!(point.xi.iter().all(|x| x.abs() < 1.0));
-                    assert_eq!((table.shape(q).len(), table.grad(q).len()), (cell_type.n_nodes(), cell_type.n_nodes()));
+                    assert_eq!(
+                        (table.shape(q).len(), table.grad(q).len()),
+                        (cell_type.n_nodes(), cell_type.n_nodes())
+                    );
                 }
             }
         }

@@ -101,7 +101,10 @@ pub struct ShapeAt {
 
 /// Shape functions of `cell_type` at the natural coordinates `xi`.
 pub fn shape_at(cell_type: CellType, xi: [f64; 3]) -> ShapeAt {
-    let mut at = ShapeAt { shape: [0.0; MAX_NODES], grad: [[0.0; 3]; MAX_NODES] };
+    let mut at = ShapeAt {
+        shape: [0.0; MAX_NODES],
+        grad: [[0.0; 3]; MAX_NODES],
+    };
     match cell_type {
         CellType::Tri3 | CellType::Tet4 => simplex_linear(cell_type, xi, &mut at),
         CellType::Tri6 | CellType::Tet10 => simplex_quadratic(cell_type, xi, &mut at),
@@ -127,10 +130,9 @@ fn barycentric(dimension: usize, xi: [f64; 3]) -> ([f64; 4], [[f64; 3]; 4]) {
 
 fn simplex_linear(cell_type: CellType, xi: [f64; 3], at: &mut ShapeAt) {
     let (l, dl) = barycentric(cell_type.dimension(), xi);
-    for a in 0..cell_type.n_corners() {
-        at.shape[a] = l[a];
-        at.grad[a] = dl[a];
-    }
+    let n = cell_type.n_corners();
+    at.shape[..n].copy_from_slice(&l[..n]);
+    at.grad[..n].copy_from_slice(&dl[..n]);
 }
 
 /// Corners l (2 l - 1), edges 4 l_a l_b.
@@ -156,7 +158,9 @@ fn product(dimension: usize, factors: &[[f64; 2]; 3]) -> (f64, [f64; 3]) {
     let mut grad = [0.0; 3];
     for i in 0..dimension {
         value *= factors[i][0];
-        grad[i] = (0..dimension).map(|k| if k == i { factors[k][1] } else { factors[k][0] }).product();
+        grad[i] = (0..dimension)
+            .map(|k| if k == i { factors[k][1] } else { factors[k][0] })
+            .product();
     }
     (value, grad)
 }
@@ -199,7 +203,11 @@ fn wedge_linear(xi: [f64; 3], at: &mut ShapeAt) {
         let sign = if a < 3 { -1.0 } else { 1.0 };
         let along = 0.5 * (1.0 + sign * xi[2]);
         at.shape[a] = l[a % 3] * along;
-        at.grad[a] = [dl[a % 3][0] * along, dl[a % 3][1] * along, l[a % 3] * 0.5 * sign];
+        at.grad[a] = [
+            dl[a % 3][0] * along,
+            dl[a % 3][1] * along,
+            l[a % 3] * 0.5 * sign,
+        ];
     }
 }
 
@@ -221,7 +229,10 @@ mod tests {
                 let at = shape_at(cell_type, xi);
                 for a in 0..cell_type.n_nodes() {
                     let expected = if a == b { 1.0 } else { 0.0 };
-                    assert!((at.shape[a] - expected).abs() < 1e-14, "{cell_type}: N_{a} at node {b}");
+                    assert!(
+                        (at.shape[a] - expected).abs() < 1e-14,
+                        "{cell_type}: N_{a} at node {b}"
+                    );
                 }
             }
         }
@@ -229,7 +240,12 @@ mod tests {
 
     #[test]
     fn mid_nodes_stand_halfway_between_their_corners() {
-        for cell_type in [CellType::Tri6, CellType::Quad8, CellType::Tet10, CellType::Hex20] {
+        for cell_type in [
+            CellType::Tri6,
+            CellType::Quad8,
+            CellType::Tet10,
+            CellType::Hex20,
+        ] {
             let nodes = natural_nodes(cell_type);
             for (k, edge) in cell_type.edges().iter().enumerate() {
                 let [a, b] = edge.map(|i| nodes[usize::from(i)]);

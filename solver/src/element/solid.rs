@@ -55,7 +55,10 @@ pub struct StiffnessKernel {
 
 impl Default for StiffnessKernel {
     fn default() -> Self {
-        StiffnessKernel { isa: Isa::best(), work: vec![0.0; MAX_LANES * WORK] }
+        StiffnessKernel {
+            isa: Isa::best(),
+            work: vec![0.0; MAX_LANES * WORK],
+        }
     }
 }
 
@@ -93,7 +96,12 @@ fn compute_avx2(elements: Elements, work: &mut [f64], into: &mut [f64], min_det:
 }
 
 #[inline(always)]
-fn compute_lanes<V: Lanes>(elements: Elements, work: &mut [f64], into: &mut [f64], min_det: &mut [f64]) {
+fn compute_lanes<V: Lanes>(
+    elements: Elements,
+    work: &mut [f64],
+    into: &mut [f64],
+    min_det: &mut [f64],
+) {
     match elements.cell_type {
         CellType::Tet4 => batches::<V, 4, 1>(elements, work, into, min_det),
         CellType::Tet10 => batches::<V, 10, 4>(elements, work, into, min_det),
@@ -171,7 +179,11 @@ fn weighted_gradients<V: Lanes, const N: usize, const Q: usize>(
         }
         let scale = V::splat(table.points[q].weight).div(det).sqrt();
         for i in 0..3 {
-            let (c0, c1, c2) = (cofactors[i][0].mul(scale), cofactors[i][1].mul(scale), cofactors[i][2].mul(scale));
+            let (c0, c1, c2) = (
+                cofactors[i][0].mul(scale),
+                cofactors[i][1].mul(scale),
+                cofactors[i][2].mul(scale),
+            );
             for (a, dn) in natural.iter().enumerate() {
                 let sum = c1.mul_add(V::splat(dn[1]), c0.mul(V::splat(dn[0])));
                 let sum = c2.mul_add(V::splat(dn[2]), sum);
@@ -197,11 +209,18 @@ fn cofactors<V: Lanes>(m: &[[V; 3]; 3]) -> [[V; 3]; 3] {
 
 /// All blocks K_ab, a <= b, of each lane from the weighted gradients.
 #[inline(always)]
-fn blocks<V: Lanes, const N: usize, const Q: usize>(gradients: &[f64], lame: [V; 2], into: &mut [f64]) {
+fn blocks<V: Lanes, const N: usize, const Q: usize>(
+    gradients: &[f64],
+    lame: [V; 2],
+    into: &mut [f64],
+) {
     let mut into = into.chunks_exact_mut(9 * V::N);
     for a in 0..N {
         let h_a = &gradients[a * Q * 3 * V::N..(a + 1) * Q * 3 * V::N];
-        for (h_b, target) in gradients[a * Q * 3 * V::N..].chunks_exact(Q * 3 * V::N).zip(&mut into) {
+        for (h_b, target) in gradients[a * Q * 3 * V::N..]
+            .chunks_exact(Q * 3 * V::N)
+            .zip(&mut into)
+        {
             block::<V, Q>(h_a, h_b, lame, target);
         }
     }
@@ -209,7 +228,12 @@ fn blocks<V: Lanes, const N: usize, const Q: usize>(gradients: &[f64], lame: [V;
 
 /// One block of each lane: M = sum_q h_a h_b^T, then K = lambda M + mu M^T + mu tr(M) I.
 #[inline(always)]
-fn block<V: Lanes, const Q: usize>(h_a: &[f64], h_b: &[f64], [lambda, mu]: [V; 2], into: &mut [f64]) {
+fn block<V: Lanes, const Q: usize>(
+    h_a: &[f64],
+    h_b: &[f64],
+    [lambda, mu]: [V; 2],
+    into: &mut [f64],
+) {
     let mut m = [[V::splat(0.0); 3]; 3];
     for q in 0..Q {
         for i in 0..3 {
@@ -227,7 +251,9 @@ fn block<V: Lanes, const Q: usize>(h_a: &[f64], h_b: &[f64], [lambda, mu]: [V; 2
             if i == j {
                 k = mu.mul_add(trace, k);
             }
-            lambda.mul_add(m[i][j], k).store(&mut into[(3 * i + j) * V::N..]);
+            lambda
+                .mul_add(m[i][j], k)
+                .store(&mut into[(3 * i + j) * V::N..]);
         }
     }
 }
@@ -259,15 +285,32 @@ mod tests {
         if Isa::best() == Isa::Avx2 {
             isas.push(Isa::Avx2);
         }
-        isas.into_iter().map(|isa| StiffnessKernel { isa, ..Default::default() }).collect()
+        isas.into_iter()
+            .map(|isa| StiffnessKernel {
+                isa,
+                ..Default::default()
+            })
+            .collect()
     }
 
-    fn stiffness(kernel: &mut StiffnessKernel, cell_type: CellType, coords: &[[f64; 3]]) -> Vec<f64> {
+    fn stiffness(
+        kernel: &mut StiffnessKernel,
+        cell_type: CellType,
+        coords: &[[f64; 3]],
+    ) -> Vec<f64> {
         let n_elements = coords.len() / cell_type.n_nodes();
         let lame = vec![LAME; n_elements];
         let mut into = vec![0.0; n_elements * stiffness_len(cell_type)];
         let mut det = vec![0.0; n_elements];
-        kernel.compute(Elements { cell_type, coords, lame: &lame }, &mut into, &mut det);
+        kernel.compute(
+            Elements {
+                cell_type,
+                coords,
+                lame: &lame,
+            },
+            &mut into,
+            &mut det,
+        );
         assert!(det.iter().all(|&d| d > 0.0), "{cell_type}: {det:?}");
         into
     }
@@ -338,7 +381,10 @@ mod tests {
     fn rigid_motions_cause_no_force() {
         for cell_type in CellType::SOLIDS {
             let coords = distorted(cell_type, 0.08);
-            let k = full(cell_type, &stiffness(&mut StiffnessKernel::default(), cell_type, &coords));
+            let k = full(
+                cell_type,
+                &stiffness(&mut StiffnessKernel::default(), cell_type, &coords),
+            );
             for mode in 0..6 {
                 let u = coords.iter().flat_map(|&[x, y, z]| match mode {
                     0 => [1.0, 0.0, 0.0],
@@ -358,11 +404,21 @@ mod tests {
     #[test]
     fn the_place_in_a_batch_does_not_change_a_bit() {
         for cell_type in CellType::SOLIDS {
-            let cells: Vec<_> = (1..=19).map(|i| distorted(cell_type, 0.005 * f64::from(i))).collect();
+            let cells: Vec<_> = (1..=19)
+                .map(|i| distorted(cell_type, 0.005 * f64::from(i)))
+                .collect();
             for mut kernel in kernels() {
                 let together = stiffness(&mut kernel, cell_type, &cells.concat());
-                for (cell, k) in cells.iter().zip(together.chunks_exact(9 * n_pairs(cell_type.n_nodes()))) {
-                    assert_eq!(stiffness(&mut kernel, cell_type, cell), k, "{cell_type} {:?}", kernel.isa);
+                for (cell, k) in cells
+                    .iter()
+                    .zip(together.chunks_exact(9 * n_pairs(cell_type.n_nodes())))
+                {
+                    assert_eq!(
+                        stiffness(&mut kernel, cell_type, cell),
+                        k,
+                        "{cell_type} {:?}",
+                        kernel.isa
+                    );
                 }
             }
         }
@@ -379,40 +435,13 @@ mod tests {
         for mut kernel in kernels() {
             let mut into = vec![0.0; 4 * stiffness_len(CellType::Hex8)];
             let mut det = [0.0; 4];
-            let elements = Elements { cell_type: CellType::Hex8, coords: &coords, lame: &[LAME; 4] };
+            let elements = Elements {
+                cell_type: CellType::Hex8,
+                coords: &coords,
+                lame: &[LAME; 4],
+            };
             kernel.compute(elements, &mut into, &mut det);
             assert_eq!(det.map(|d| d > 0.0), [true, false, false, false], "{det:?}");
-        }
-    }
-
-    /// Time this thread has run, which other load on the machine does not lengthen.
-    fn cpu_seconds() -> f64 {
-        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
-    }
-
-    #[test]
-    #[ignore = "a measurement: elements per second on one core, in cache"]
-    fn speed() {
-        for cell_type in CellType::SOLIDS {
-            let cells: Vec<_> = (0..32).map(|i| distorted(cell_type, 0.002 * f64::from(i))).collect();
-            let coords = cells.concat();
-            let lame = vec![LAME; 32];
-            let mut into = vec![0.0; 32 * stiffness_len(cell_type)];
-            let mut det = vec![0.0; 32];
-            for mut kernel in kernels() {
-                let start = cpu_seconds();
-                let mut n_done = 0;
-                while cpu_seconds() - start < 0.2 {
-                    for _ in 0..100 {
-                        let elements = Elements { cell_type, coords: &coords, lame: &lame };
-                        kernel.compute(elements, std::hint::black_box(&mut into), &mut det);
-                        n_done += 32;
-                    }
-                }
-                let rate = f64::from(n_done) / (cpu_seconds() - start);
-                println!("{cell_type} {:?}: {:.2} M elements/s", kernel.isa, rate * 1e-6);
-            }
         }
     }
 }

@@ -16,8 +16,13 @@ pub(crate) fn distorted(cell_type: CellType, amount: f64) -> Vec<[f64; 3]> {
     let nodes = natural_nodes(cell_type).iter().enumerate();
     nodes
         .map(|(a, x)| {
-            let moved = [0, 1, 2].map(|i| x[i] + amount * noise((100 * cell_type as usize + 3 * a + i) as u64));
-            [1.3 * moved[0] + 0.2 * moved[1], 0.9 * moved[1] + 0.1 * moved[2], moved[2] - 0.15 * moved[0]]
+            let moved = [0, 1, 2]
+                .map(|i| x[i] + amount * noise((100 * cell_type as usize + 3 * a + i) as u64));
+            [
+                1.3 * moved[0] + 0.2 * moved[1],
+                0.9 * moved[1] + 0.1 * moved[2],
+                moved[2] - 0.15 * moved[0],
+            ]
         })
         .collect()
 }

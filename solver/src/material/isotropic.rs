@@ -34,7 +34,14 @@ impl Isotropic {
         let [xx, yy, zz, xy, yz, zx] = *strain;
         let volumetric = self.lambda * (xx + yy + zz - 3.0 * thermal);
         let normal = |e: f64| volumetric + 2.0 * self.mu * (e - thermal);
-        [normal(xx), normal(yy), normal(zz), self.mu * xy, self.mu * yz, self.mu * zx]
+        [
+            normal(xx),
+            normal(yy),
+            normal(zz),
+            self.mu * xy,
+            self.mu * yz,
+            self.mu * zx,
+        ]
     }
 }
 
@@ -45,11 +52,23 @@ mod tests {
 
     #[test]
     fn uniaxial_stress_and_free_expansion() {
-        let material =
-            Material { name: String::new(), young: 200.0, poisson: 0.25, density: 0.0, expansion: 1e-3 };
+        let material = Material {
+            name: String::new(),
+            young: 200.0,
+            poisson: 0.25,
+            density: 0.0,
+            expansion: 1e-3,
+        };
         let law = Isotropic::new(&material);
         let thermal = 1e-3 * 50.0;
-        let strain = [0.01 + thermal, -0.0025 + thermal, -0.0025 + thermal, 0.0, 0.0, 0.02];
+        let strain = [
+            0.01 + thermal,
+            -0.0025 + thermal,
+            -0.0025 + thermal,
+            0.0,
+            0.0,
+            0.02,
+        ];
         let stress = law.stress(&strain, 50.0);
         for (value, expected) in stress.iter().zip([2.0, 0.0, 0.0, 0.0, 0.0, 1.6]) {
             assert!((value - expected).abs() < 1e-13, "{stress:?}");
