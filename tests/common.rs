@@ -25,25 +25,38 @@ impl Run {
 
     /// The lines that fem-solve itself wrote as errors.
     pub(crate) fn error_lines(&self) -> Vec<&str> {
-        self.stderr.lines().filter(|l| l.starts_with("error: ")).collect()
+        self.stderr
+            .lines()
+            .filter(|l| l.starts_with("error: "))
+            .collect()
     }
 
     #[track_caller]
     pub(crate) fn expect_code(self, code: i32) -> Run {
-        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        assert_eq!(
+            self.code, code,
+            "stdout:\n{}\nstderr:\n{}",
+            self.stdout, self.stderr
+        );
         self
     }
 }
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the solver crate has a parent folder").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the solver crate has a parent folder")
+        .to_path_buf()
 }
 
 /// Runs the binary without a launcher, in `directory`.
 pub(crate) fn alone(directory: &Path, args: &[&str]) -> Run {
     let mut command = Command::new("timeout");
-    command.args([TIMEOUT_SECONDS, env!("CARGO_BIN_EXE_fem-solve")]).args(args).current_dir(directory);
+    command
+        .args([TIMEOUT_SECONDS, env!("CARGO_BIN_EXE_fem-solve")])
+        .args(args)
+        .current_dir(directory);
     Run::of(command.output().expect("the binary starts"))
 }
 
@@ -54,7 +67,13 @@ pub(crate) fn on_ranks(n: usize, directory: &Path, args: &[&str]) -> Run {
     }
     let mut command = Command::new("timeout");
     command
-        .args([TIMEOUT_SECONDS, "mpirun", "--oversubscribe", "-n", &n.to_string()])
+        .args([
+            TIMEOUT_SECONDS,
+            "mpirun",
+            "--oversubscribe",
+            "-n",
+            &n.to_string(),
+        ])
         .arg(env!("CARGO_BIN_EXE_fem-solve"))
         .args(args)
         .current_dir(directory)
@@ -66,12 +85,17 @@ pub(crate) fn on_ranks(n: usize, directory: &Path, args: &[&str]) -> Run {
 
 /// Rank counts a system test goes through: without a launcher (0) and, where MPI is compiled in, 1 to 4.
 pub(crate) fn rank_counts() -> Vec<usize> {
-    if cfg!(feature = "mpi") { vec![0, 1, 2, 3, 4] } else { vec![0] }
+    if cfg!(feature = "mpi") {
+        vec![0, 1, 2, 3, 4]
+    } else {
+        vec![0]
+    }
 }
 
 /// The summary that a run left in `results`.
 pub(crate) fn summary(results: &Path) -> Value {
-    let text = std::fs::read_to_string(results.join("summary.json")).expect("a run leaves summary.json");
+    let text =
+        std::fs::read_to_string(results.join("summary.json")).expect("a run leaves summary.json");
     serde_json::from_str(&text).expect("summary.json is valid JSON")
 }
 

@@ -44,13 +44,22 @@ pub fn solve(
     log: &mut Log,
 ) -> Result<Solved> {
     let n_dofs = 3 * matrix.map().n_global();
-    if options.method == Method::Direct || (options.method == Method::Auto && n_dofs <= MAX_DIRECT_DOFS) {
+    if options.method == Method::Direct
+        || (options.method == Method::Auto && n_dofs <= MAX_DIRECT_DOFS)
+    {
         let label = "order the matrix for factorization";
         let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, matrix))?;
         let cost = analysis.cost();
-        let size = format!("{:.2e} entries in the factor, {:.1e} flop", cost.factor_entries, cost.flops);
+        let size = format!(
+            "{:.2e} entries in the factor, {:.1e} flop",
+            cost.factor_entries, cost.flops
+        );
         if options.method == Method::Direct || cost.flops <= MAX_DIRECT_FLOPS {
-            let chosen = if options.method == Method::Direct { "asked for" } else { "small enough to factorize" };
+            let chosen = if options.method == Method::Direct {
+                "asked for"
+            } else {
+                "small enough to factorize"
+            };
             let reason = format!("direct, {chosen}: {size}");
             log.note(&format!("solver: {reason}"));
             return direct(comm, matrix, rhs, x, options, analysis, log).map(|report| Solved {
@@ -75,7 +84,9 @@ pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
     match options.method {
         Method::Direct => "direct".to_owned(),
         Method::Cg => "cg".to_owned(),
-        Method::Auto if n_dofs <= MAX_DIRECT_DOFS => "auto: direct if a factorization is cheap, else cg".to_owned(),
+        Method::Auto if n_dofs <= MAX_DIRECT_DOFS => {
+            "auto: direct if a factorization is cheap, else cg".to_owned()
+        }
         Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {MAX_DIRECT_DOFS}"),
     }
 }
@@ -91,7 +102,9 @@ fn direct(
     log: &mut Log,
 ) -> Result<SolveReport> {
     let solver = log.phase("setup", "factorize", |_| analysis.factorize(comm, matrix))?;
-    log.phase("solve", "solve", |_| solver.solve(comm, matrix, rhs, x, options.tolerance))
+    log.phase("solve", "solve", |_| {
+        solver.solve(comm, matrix, rhs, x, options.tolerance)
+    })
 }
 
 /// Collective. Conjugate gradients with the preconditioner asked for.
@@ -105,8 +118,13 @@ fn iterate(
     log: &mut Log,
 ) -> Result<Solved> {
     log.note(&format!("solver: {reason}"));
-    let (preconditioner, name) = log.phase("setup", "set up the preconditioner", |_| build(comm, matrix, options))?;
-    let system = System { matrix, preconditioner: &*preconditioner };
+    let (preconditioner, name) = log.phase("setup", "set up the preconditioner", |_| {
+        build(comm, matrix, options)
+    })?;
+    let system = System {
+        matrix,
+        preconditioner: &*preconditioner,
+    };
     let cg = CgOptions {
         tolerance: options.tolerance,
         max_iterations: options.max_iterations,
@@ -116,21 +134,32 @@ fn iterate(
         let mut display = log.residual_display(options.tolerance);
         conjugate_gradients(comm, system, rhs, x, &cg, &mut |i, r| display.update(i, r))
     })?;
-    Ok(Solved { report, method: "cg", preconditioner: name, reason })
+    Ok(Solved {
+        report,
+        method: "cg",
+        preconditioner: name,
+        reason,
+    })
 }
 
 type BoxedOperator = Box<dyn LinearOperator>;
 
 /// Collective. The preconditioner and its name.
-fn build(comm: &Comm, matrix: &DistMatrix<3>, options: &SolverOptions) -> Result<(BoxedOperator, &'static str)> {
+fn build(
+    comm: &Comm,
+    matrix: &DistMatrix<3>,
+    options: &SolverOptions,
+) -> Result<(BoxedOperator, &'static str)> {
     Ok(match options.preconditioner {
         Preconditioner::Jacobi => (Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
         Preconditioner::BlockJacobi | Preconditioner::Auto => {
             (Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi")
         }
         Preconditioner::Amg => {
-            return Err(Error::input("the preconditioner \"amg\" is not available in this version")
-                .advice("use \"auto\""));
+            return Err(Error::input(
+                "the preconditioner \"amg\" is not available in this version",
+            )
+            .advice("use \"auto\""));
         }
     })
 }

@@ -4,7 +4,8 @@
 
 use super::linear_solve::{self, Solved};
 use crate::assembly::{
-    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force, temperature_changes,
+    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
+    temperature_changes,
 };
 use crate::linalg::DistMatrix;
 use crate::log::Log;
@@ -60,8 +61,18 @@ struct System {
 ///
 /// # Errors
 /// Inverted elements, a matrix that is not positive definite, too little memory.
-pub fn solve(comm: &Comm, model: &Model, halo: &Halo, options: &SolverOptions, log: &mut Log) -> Result<Solution> {
-    let System { rows, rhs, external } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
+pub fn solve(
+    comm: &Comm,
+    model: &Model,
+    halo: &Halo,
+    options: &SolverOptions,
+    log: &mut Log,
+) -> Result<Solution> {
+    let System {
+        rows,
+        rhs,
+        external,
+    } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
     let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.owned, rows.ghost);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
@@ -90,7 +101,11 @@ fn assemble(comm: &Comm, model: &Model) -> Result<System> {
         add_thermal_force(model, slabs, &changes, &mut rhs);
     }
     constrain(slabs, &model.fixed, &mut rows, &mut rhs);
-    Ok(System { rows, rhs, external })
+    Ok(System {
+        rows,
+        rhs,
+        external,
+    })
 }
 
 /// Collective. What follows from the free displacements.
@@ -110,7 +125,12 @@ fn recover(
     halo.forward(comm, owned, ghosts, 3);
     let internal = internal_force(model, &displacement);
     let mut reaction = vec![0.0; displacement.len()];
-    for dof in model.fixed.iter().map(|(dof, _)| *dof as usize).filter(|&dof| dof < n_owned) {
+    for dof in model
+        .fixed
+        .iter()
+        .map(|(dof, _)| *dof as usize)
+        .filter(|&dof| dof < n_owned)
+    {
         reaction[dof] = internal[dof] - external[dof];
     }
     let (owned, ghosts) = reaction.split_at_mut(n_owned);
@@ -126,7 +146,13 @@ fn recover(
         load_sum,
         balance_error: balance_error(comm, external, &reaction[..n_owned], load_sum, reaction_sum),
     };
-    Solution { displacement, reaction, tensors, solved, totals }
+    Solution {
+        displacement,
+        reaction,
+        tensors,
+        solved,
+        totals,
+    }
 }
 
 /// Collective. Sum over all nodes of a nodal vector given at the owned ones.
@@ -140,26 +166,46 @@ fn sum_of_nodes(comm: &Comm, values: &[f64]) -> [f64; 3] {
 }
 
 fn largest_length(vectors: &[f64]) -> f64 {
-    vectors.chunks_exact(3).map(|v| v.iter().map(|c| c * c).sum::<f64>().sqrt()).fold(0.0, f64::max)
+    vectors
+        .chunks_exact(3)
+        .map(|v| v.iter().map(|c| c * c).sum::<f64>().sqrt())
+        .fold(0.0, f64::max)
 }
 
 fn largest_von_mises(model: &Model, tensors: &NodalTensors) -> f64 {
     let of_node = |node: usize| {
         let materials = tensors.materials_of(node).iter();
-        materials.map(move |&m| von_mises(&tensors.stress_at(node, m))).fold(0.0, f64::max)
+        materials
+            .map(move |&m| von_mises(&tensors.stress_at(node, m)))
+            .fold(0.0, f64::max)
     };
-    (0..model.mesh.nodes.n_owned()).map(of_node).fold(0.0, f64::max)
+    (0..model.mesh.nodes.n_owned())
+        .map(of_node)
+        .fold(0.0, f64::max)
 }
 
 /// Collective. Length of the sum of all forces, relative to the largest sum of their magnitudes: self-balanced loads
 /// have a zero resultant, by which nothing can be measured.
-fn balance_error(comm: &Comm, external: &[f64], reaction: &[f64], loads: [f64; 3], reactions: [f64; 3]) -> f64 {
+fn balance_error(
+    comm: &Comm,
+    external: &[f64],
+    reaction: &[f64],
+    loads: [f64; 3],
+    reactions: [f64; 3],
+) -> f64 {
     let mut magnitudes = [0.0, 0.0];
     for (magnitude, forces) in magnitudes.iter_mut().zip([external, reaction]) {
         *magnitude = forces.iter().map(|f| f.abs()).sum();
     }
     comm.sum_into(&mut magnitudes);
-    let out_of_balance = (0..3).map(|i| (loads[i] + reactions[i]).powi(2)).sum::<f64>().sqrt();
+    let out_of_balance = (0..3)
+        .map(|i| (loads[i] + reactions[i]).powi(2))
+        .sum::<f64>()
+        .sqrt();
     let scale = magnitudes[0].max(magnitudes[1]);
-    if scale > 0.0 { out_of_balance / scale } else { 0.0 }
+    if scale > 0.0 {
+        out_of_balance / scale
+    } else {
+        0.0
+    }
 }

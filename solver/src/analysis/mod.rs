@@ -2,5 +2,5 @@
 //!
 //! Invariant: an analysis orders the steps; the numerics are in the modules it calls.
 
-pub mod linear_static;
 pub mod linear_solve;
+pub mod linear_static;
