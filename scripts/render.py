@@ -13,6 +13,7 @@ The edges of the part as it was before loading are drawn in gray.
 import argparse
 import json
 import os
+import sys
 import warnings
 
 import numpy
@@ -52,8 +53,7 @@ def warp_factor(data, wanted):
     """The factor asked for, else one that makes the displacement visible."""
     if wanted is not None:
         return wanted
-    displacement = data.GetPointData().GetArray("displacement")
-    largest = length_range(displacement)[1] if displacement else 0.0
+    largest = length_range(data.GetPointData().GetArray("displacement"))[1]
     return SHOWN_DISPLACEMENT * data.GetLength() / largest if largest > 0.0 else 0.0
 
 
@@ -79,6 +79,13 @@ class Frame:
         self.position = ((middle + numpy.array([0.0, 0.0, depth + self.scale])) @ axes).tolist()
 
 
+def check_fields(data, arguments):
+    """Ends with a message if the file lacks what the picture shows."""
+    for name in ("displacement", arguments.field):
+        if data.GetPointData().GetArray(name) is None:
+            sys.exit(f"{arguments.file} has no point field {name}")
+
+
 def caption(arguments, factor):
     """Title of the picture and the scale of the displacement."""
     scale = f"displacement x {factor:.3g}" if factor else "not deformed"
@@ -92,6 +99,7 @@ def render_with_paraview(arguments):
     source = simple.OpenDataFile(arguments.file)
     source.UpdatePipeline()
     data = servermanager.Fetch(source)
+    check_fields(data, arguments)
     factor = warp_factor(data, arguments.warp)
     view = simple.CreateView("RenderView")
     view.UseColorPaletteForBackground = 0
@@ -239,6 +247,7 @@ def render_with_vtk(arguments):
     from vtkmodules.vtkRenderingCore import vtkRenderer, vtkRenderWindow, vtkTextActor, vtkWindowToImageFilter
 
     data = read_with_vtk(arguments.file)
+    check_fields(data, arguments)
     factor = warp_factor(data, arguments.warp)
     actor, table = surface_actor(data, arguments.field, factor)
     text = vtkTextActor()

@@ -147,9 +147,10 @@ pub(crate) fn reserve_space(path: &Path, bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::{fs::FallocateFlags, io::Errno};
-        match rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1)) {
-            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
-            _ => {}
+        // Other errors: a file system that cannot set room aside.
+        let reserved = rustix::fs::fallocate(&file, FallocateFlags::KEEP_SIZE, 0, bytes.max(1));
+        if let Err(error @ (Errno::NOSPC | Errno::DQUOT)) = reserved {
+            return Err(error.into());
         }
     }
     Ok(())

@@ -1,4 +1,6 @@
 //! The result file read back with HDF5, written on 1 to 4 ranks.
+//!
+//! Invariant: sees the file only as a reader does, through the names of its datasets.
 
 use super::{
     Field, PartData, RESULTS_FILE, SERIES_FILE, WriteOptions, write_results, write_results_with,

@@ -13,9 +13,9 @@ use fem_mesh::{Comm, Error, Result};
 
 /// Largest model for which `auto` asks what a factorization would cost, degrees of freedom. The ordering alone takes
 /// longer than the iterations on larger ones.
-pub const MAX_DIRECT_DOFS: u64 = 60_000;
-/// Most work of a factorization that `auto` accepts: about a second on one core.
-const MAX_DIRECT_FLOPS: f64 = 1.5e10;
+pub const MAX_DIRECT_DOFS: u64 = 250_000;
+/// Most work of a factorization that `auto` accepts: 10 to 30 s on one core.
+const MAX_DIRECT_FLOPS: f64 = 1e12;
 
 /// What was solved, and how.
 #[derive(Clone, Debug)]

@@ -10,6 +10,8 @@ pub mod invariants;
 pub mod nodal;
 pub mod probe;
 pub mod stress;
+#[cfg(test)]
+mod test_fields;
 
 pub use internal_force::{internal_force, strain_energy};
 pub use invariants::{principal, von_mises};

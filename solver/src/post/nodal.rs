@@ -186,3 +186,185 @@ fn receive_ghosts(comm: &Comm, n_ghosts: usize, halo: &Halo, pairs: &mut Pairs, 
         means.extend(here().map(|(_, mean)| mean));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Mean, NodalTensors, compute_nodal_tensors};
+    use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
+    use crate::material::Isotropic;
+    use crate::model::{Load, Model};
+    use crate::post::stress::Deformation;
+    use crate::post::test_fields::{assert_close, linear, linear_strain, meshes, sample, wavy};
+    use fem_mesh::comm::run_threads;
+    use fem_mesh::{CellType, Comm, Halo, Mesh};
+    use std::collections::BTreeMap;
+
+    fn recover(comm: &Comm, model: &Model, field: impl Fn([f64; 3]) -> [f64; 3]) -> NodalTensors {
+        let halo = Halo::new(comm, &model.mesh.nodes);
+        compute_nodal_tensors(comm, model, &halo, &sample(&model.mesh, field))
+    }
+
+    #[test]
+    fn constant_strain_is_exact_at_every_node_of_every_type() {
+        for mesh in [meshes(false), meshes(true)].concat() {
+            for n_ranks in 1..=4 {
+                run_threads(n_ranks, |comm| {
+                    let model = model(split(comm, &mesh));
+                    let expected = Isotropic::new(&model.materials[0]).stress(&linear_strain(), 0.0);
+                    let tensors = recover(comm, &model, linear);
+                    for node in 0..model.mesh.nodes.n_local() {
+                        assert_eq!(tensors.materials_of(node), [0]);
+                        assert_close(&tensors.strain_at(node, 0), &linear_strain(), 1e-13);
+                        assert_close(&tensors.stress_at(node, 0), &expected, 1e-11);
+                    }
+                });
+            }
+        }
+    }
+
+    /// A box whose lower half (z < 1) is of material 0 and whose upper half is of material 1, with a flat interface.
+    fn two_halves(comm: &Comm, mesh: &Mesh) -> Model {
+        let mut model = model(split(comm, mesh));
+        model.materials = [(200.0, 0), (50.0, 1)]
+            .map(|(young, i)| crate::model::Material { young, poisson: 0.0, name: format!("{i}"), ..model.materials[0].clone() })
+            .to_vec();
+        for x in &mut model.mesh.coords {
+            x[2] = if (x[2] - 1.0).abs() < 0.3 { 1.0 } else { x[2] };
+        }
+        let height = |cell: usize| {
+            let nodes = model.mesh.cells.nodes_of(cell);
+            nodes.iter().map(|&n| model.mesh.coords[n as usize][2]).sum::<f64>() / nodes.len() as f64
+        };
+        model.cell_material = (0..model.mesh.n_cells()).map(|cell| u16::from(height(cell) > 1.0)).collect();
+        model
+    }
+
+    #[test]
+    fn the_jump_at_an_interface_is_kept() {
+        // Tension of 10 along two bars in series, and the same strain across both.
+        let field = |[x, _, z]: [f64; 3]| [0.01 * x, 0.0, if z > 1.0 { 0.05 + 0.2 * (z - 1.0) } else { 0.05 * z }];
+        for cell_type in CellType::SOLIDS {
+            let mesh = distorted_box(cell_type, [2, 2, 2], false);
+            for n_ranks in 1..=4 {
+                run_threads(n_ranks, |comm| {
+                    let model = two_halves(comm, &mesh);
+                    let tensors = recover(comm, &model, field);
+                    for (node, x) in model.mesh.coords.iter().enumerate() {
+                        let materials: &[u16] = if x[2] == 1.0 { &[0, 1] } else if x[2] < 1.0 { &[0] } else { &[1] };
+                        assert_eq!(tensors.materials_of(node), materials, "{cell_type} at {x:?}");
+                        for &material in materials {
+                            let (across, along) = [(2.0, 0.05), (0.5, 0.2)][usize::from(material)];
+                            let stress = [across, 0.0, 10.0, 0.0, 0.0, 0.0];
+                            assert_close(&tensors.stress_at(node, material), &stress, 1e-11);
+                            let strain = [0.01, 0.0, along, 0.0, 0.0, 0.0];
+                            assert_close(&tensors.strain_at(node, material), &strain, 1e-13);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn free_expansion_causes_no_stress() {
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let mut model = model(split(comm, &mixed_mesh()));
+                let all: Vec<u32> = (0..model.mesh.n_cells() as u32).collect();
+                for change in [30.0, 20.0] {
+                    model.loads.push(Load::TemperatureChange { cells: all.clone(), change });
+                }
+                let thermal = model.materials[0].expansion * 50.0;
+                let tensors = recover(comm, &model, |x| x.map(|x| thermal * x));
+                for node in 0..model.mesh.nodes.n_local() {
+                    let scale = model.materials[0].young * thermal;
+                    assert!(tensors.stress_at(node, 0).iter().all(|s| s.abs() < 1e-11 * scale));
+                    assert_close(&tensors.strain_at(node, 0)[..3], &[thermal; 3], 1e-13);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn a_node_has_the_plain_mean_of_its_cells() {
+        let comm = Comm::alone();
+        let model = model(split(&comm, &distorted_box(CellType::Tet4, [2, 2, 2], false)));
+        let u = sample(&model.mesh, wavy);
+        let deformation = Deformation::new(&model, &u);
+        let mut by_node: BTreeMap<u32, Vec<[f64; 6]>> = BTreeMap::new();
+        for cell in 0..model.mesh.n_cells() {
+            for &node in model.mesh.cells.nodes_of(cell) {
+                by_node.entry(node).or_default().push(deformation.recovery_strains(cell).0[0]);
+            }
+        }
+        let tensors = recover(&comm, &model, wavy);
+        for (node, strains) in by_node {
+            let mean: Vec<f64> =
+                (0..6).map(|i| strains.iter().map(|s| s[i]).sum::<f64>() / strains.len() as f64).collect();
+            assert_close(&tensors.strain_at(node as usize, 0), &mean, 1e-15);
+        }
+    }
+
+    /// Means with bits of their numbers, by global node and material, of owned and ghost nodes.
+    fn by_global_node(model: &Model, tensors: &NodalTensors) -> Vec<((u64, u16), Mean)> {
+        let mut all = Vec::new();
+        for node in 0..model.mesh.nodes.n_local() {
+            let global = model.mesh.nodes.global(node);
+            all.extend(tensors.materials_of(node).iter().map(|&m| ((global, m), *tensors.mean(node, m))));
+        }
+        all
+    }
+
+    #[test]
+    fn ranks_agree_and_ghosts_have_the_bits_of_their_owners() {
+        let mesh = mixed_mesh();
+        let thirds = |model: &mut Model| {
+            let ids = &model.mesh.cell_ids;
+            model.cell_material = ids.iter().map(|id| (id % 3) as u16).collect();
+            model.materials = vec![model.materials[0].clone(); 3];
+            let cells = (0..ids.len() as u32).filter(|&cell| ids[cell as usize] % 2 == 0).collect();
+            model.loads = vec![Load::TemperatureChange { cells, change: 10.0 }];
+        };
+        let alone = Comm::alone();
+        let mut whole = model(split(&alone, &mesh));
+        thirds(&mut whole);
+        let expected: BTreeMap<_, _> = by_global_node(&whole, &recover(&alone, &whole, wavy)).into_iter().collect();
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let mut part = model(split(comm, &mesh));
+                thirds(&mut part);
+                let found = by_global_node(&part, &recover(comm, &part, wavy));
+                let mine = part.mesh.nodes.offset()..part.mesh.nodes.offset() + part.mesh.nodes.n_owned() as u64;
+                let numbers: Vec<[u64; 10]> = (found.iter())
+                    .map(|((node, m), mean)| std::array::from_fn(|i| match i {
+                        0 => *node,
+                        1 => u64::from(*m),
+                        _ => mean[i - 2].to_bits(),
+                    }))
+                    .collect();
+                let all = comm.all_gather(numbers.as_flattened()).concat();
+                for entry in all.chunks_exact(10).filter(|entry| mine.contains(&entry[0])) {
+                    assert!(numbers.iter().any(|own| own == entry), "a ghost differs from its owner");
+                }
+                for (key, mean) in &found {
+                    assert_close(mean, &expected[key], 1e-13);
+                }
+                let n_pairs = comm.sum_u64(found.iter().filter(|((n, _), _)| mine.contains(n)).count() as u64);
+                assert_eq!(n_pairs, expected.len() as u64);
+            });
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_change_a_bit() {
+        let comm = Comm::alone();
+        let model = model(split(&comm, &mixed_mesh()));
+        let with = |n_threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            pool.install(|| recover(&Comm::alone(), &model, wavy).means)
+        };
+        let one = with(1);
+        assert_eq!(one, with(2));
+        assert_eq!(one, with(5));
+    }
+}

@@ -226,3 +226,129 @@ fn length(v: [f64; 3]) -> f64 {
 fn mean(points: &[[f64; 3]]) -> [f64; 3] {
     [0, 1, 2].map(|i| points.iter().map(|x| x[i]).sum::<f64>() / points.len() as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Location, interpolate, locate};
+    use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
+    use crate::model::Model;
+    use crate::post::test_fields::{assert_close, meshes};
+    use fem_mesh::comm::run_threads;
+    use fem_mesh::{CellType, Comm, Mesh};
+
+    /// Corners, points on edges and faces, in the middle and elsewhere of the box of 1.5 x 1 x 2.
+    const POINTS: [[f64; 3]; 9] = [
+        [0.0, 0.0, 0.0],
+        [1.5, 1.0, 2.0],
+        [1.5, 0.0, 2.0],
+        [0.0, 0.37, 0.0],
+        [0.4, 0.6, 2.0],
+        [1.5, 0.5, 0.9],
+        [0.75, 0.5, 1.0],
+        [0.123, 0.456, 0.789],
+        [1.31, 0.77, 1.93],
+    ];
+
+    fn coordinates(comm: &Comm, model: &Model, at: &Location) -> [f64; 3] {
+        interpolate(comm, model, at, |node, _| model.mesh.coords[node])
+    }
+
+    #[test]
+    fn points_are_found_in_every_type_by_any_number_of_ranks() {
+        for mesh in [meshes(false), meshes(true)].concat() {
+            let alone = Comm::alone();
+            let whole = split(&alone, &mesh);
+            let expected = locate(&alone, &whole, &POINTS).unwrap();
+            for n_ranks in 1..=4 {
+                run_threads(n_ranks, |comm| {
+                    let model = model(split(comm, &mesh));
+                    let found = locate(comm, &model.mesh, &POINTS).unwrap();
+                    for ((at, point), expected) in found.iter().zip(POINTS).zip(&expected) {
+                        assert_eq!((at.cell_id, at.xi), (expected.cell_id, expected.xi));
+                        assert_close(&coordinates(comm, &model, at), &point, 1e-11);
+                        if comm.rank() == at.rank {
+                            assert_eq!(model.mesh.cell_ids[at.cell], at.cell_id);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// Lowest number of the cells at each node.
+    fn lowest_at_nodes(mesh: &Mesh) -> Vec<u64> {
+        let mut lowest = vec![u64::MAX; mesh.n_nodes()];
+        for cell in 0..mesh.n_cells() {
+            for &node in mesh.cells.nodes_of(cell) {
+                lowest[node as usize] = lowest[node as usize].min(mesh.cell_ids[cell]);
+            }
+        }
+        lowest
+    }
+
+    #[test]
+    fn a_node_belongs_to_its_cell_with_the_lowest_number() {
+        let mut mesh = mixed_mesh();
+        // Numbers that fall and rise in no order of the cells.
+        mesh.cell_ids = (0..mesh.n_cells() as u64).map(|c| (c * 37 + 11) % 1009).collect();
+        let lowest = lowest_at_nodes(&mesh);
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let found = locate(comm, &split(comm, &mesh), &mesh.coords).unwrap();
+                assert!(found.iter().zip(&lowest).all(|(at, lowest)| at.cell_id == *lowest));
+            });
+        }
+    }
+
+    #[test]
+    fn the_value_is_that_of_the_cells_own_material_on_every_rank() {
+        let mesh = distorted_box(CellType::Hex8, [3, 2, 2], false);
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let mut model = model(split(comm, &mesh));
+                model.cell_material = model.mesh.cell_ids.iter().map(|id| *id as u16).collect();
+                for at in locate(comm, &model.mesh, &POINTS).unwrap() {
+                    let [x, material] = interpolate(comm, &model, &at, |node, material| {
+                        [model.mesh.coords[node][0], f64::from(material)]
+                    });
+                    assert_eq!((material - at.cell_id as f64).abs() < 1e-10, true);
+                    assert!((0.0..=1.5 + 1e-12).contains(&x));
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn points_just_outside_are_taken_to_the_surface() {
+        for mesh in meshes(false) {
+            for n_ranks in 1..=4 {
+                run_threads(n_ranks, |comm| {
+                    let model = model(split(comm, &mesh));
+                    let points = [[0.4, 0.6, 2.0 + 1e-6], [-1e-6, 0.3, 0.7], [1.5 + 1e-6, 1.0 + 1e-6, -1e-6]];
+                    let on_surface = [[0.4, 0.6, 2.0], [0.0, 0.3, 0.7], [1.5, 1.0, 0.0]];
+                    let found = locate(comm, &model.mesh, &points).unwrap();
+                    for (at, x) in found.iter().zip(on_surface) {
+                        assert_close(&coordinates(comm, &model, at), &x, 1e-5);
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn points_outside_are_refused_with_their_distance() {
+        let mesh = mixed_mesh();
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let local = split(comm, &mesh);
+                let points = [[0.5; 3], [0.4, 1.25, 0.6]];
+                let error = locate(comm, &local, &points).unwrap_err();
+                assert_eq!(error.exit_code(), 2);
+                let text = error.to_string();
+                assert!(text.contains("(0.4, 1.25, 0.6)") && text.contains("2.5"), "{text}");
+                assert!(locate(comm, &local, &[[f64::NAN; 3]]).is_err());
+                assert_eq!(locate(comm, &local, &[]).unwrap(), []);
+            });
+        }
+    }
+}

@@ -5,12 +5,12 @@
 //!
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::Slabs;
+use crate::assembly::{Slabs, temperature_changes};
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
 use crate::element::shape::natural_nodes;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
-use crate::model::{Load, Model};
+use crate::model::Model;
 use fem_mesh::{CellType, LocalMesh};
 use nalgebra::DMatrix;
 use std::sync::LazyLock;
@@ -62,7 +62,7 @@ impl<'a> Deformation<'a> {
     pub fn gather(&self, cell: usize) -> CellMotion {
         let mesh = &self.model.mesh;
         let nodes = mesh.cells.nodes_of(cell);
-        let mut motion = CellMotion { n_nodes: nodes.len(), x: [[0.0; 3]; MAX_NODES], u: [[0.0; 3]; MAX_NODES] };
+        let mut motion = CellMotion { x: [[0.0; 3]; MAX_NODES], u: [[0.0; 3]; MAX_NODES] };
         for (a, &node) in nodes.iter().enumerate() {
             motion.x[a] = mesh.coords[node as usize];
             motion.u[a] = self.displacement[node as usize];
@@ -95,23 +95,8 @@ pub(super) fn node_slabs(mesh: &LocalMesh) -> Slabs {
     Slabs::balanced(&work, rayon::current_num_threads())
 }
 
-/// Change of temperature of each local cell, K: the sum of all such loads on it; `None` if there is no such load.
-fn temperature_changes(model: &Model) -> Option<Vec<f64>> {
-    let mut changes = None;
-    for load in &model.loads {
-        if let Load::TemperatureChange { cells, change } = load {
-            let changes = changes.get_or_insert_with(|| vec![0.0; model.mesh.n_cells()]);
-            for &cell in cells {
-                changes[cell as usize] += change;
-            }
-        }
-    }
-    changes
-}
-
 /// Coordinates and displacements of the nodes of one cell, m.
 pub struct CellMotion {
-    n_nodes: usize,
     x: [[f64; 3]; MAX_NODES],
     u: [[f64; 3]; MAX_NODES],
 }
@@ -130,12 +115,12 @@ impl CellMotion {
     /// At the point where the natural gradients of the shape functions are `grad`.
     #[inline]
     pub fn at(&self, grad: &[[f64; 3]]) -> PointState {
-        let jac = jacobian(&self.x[..self.n_nodes], grad);
+        let jac = jacobian(&self.x, grad);
         let cofactors = cofactors(&jac);
         let det_jac = determinant(&jac, &cofactors);
         let scale = 1.0 / det_jac;
         // du/dx = du/dxi dxi/dx
-        let natural = jacobian(&self.u[..self.n_nodes], grad);
+        let natural = jacobian(&self.u, grad);
         let du = |i: usize, j: usize| dot(natural[i], cofactors[j]) * scale;
         let strain =
             [du(0, 0), du(1, 1), du(2, 2), du(0, 1) + du(1, 0), du(1, 2) + du(2, 1), du(2, 0) + du(0, 2)];
@@ -174,5 +159,82 @@ fn monomials(cell_type: CellType, [r, s, t]: [f64; 3]) -> Vec<f64> {
         CellType::Wedge6 => vec![1.0, r, s, t, r * t, s * t],
         CellType::Hex8 | CellType::Hex20 => vec![1.0, r, s, t, r * s, s * t, t * r, r * s * t],
         _ => vec![1.0],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Deformation, extrapolation, monomials};
+    use crate::assembly::test_models::{distorted_box, model, split};
+    use crate::element::shape::natural_nodes;
+    use crate::element::{Purpose, Tabulation, geometry};
+    use crate::post::test_fields::{assert_close, linear, linear_strain, meshes, sample, strain};
+    use fem_mesh::{CellType, Comm, Mesh};
+
+    #[test]
+    fn extrapolation_reproduces_its_polynomial_at_the_nodes() {
+        for cell_type in CellType::SOLIDS {
+            let points = &Tabulation::of(cell_type, Purpose::Recovery).points;
+            for k in 0..points.len() {
+                for (weights, &node) in extrapolation(cell_type).chunks_exact(points.len()).zip(natural_nodes(cell_type)) {
+                    let at_points = points.iter().map(|point| monomials(cell_type, point.xi)[k]);
+                    let value: f64 = at_points.zip(weights).map(|(v, w)| v * w).sum();
+                    assert!((value - monomials(cell_type, node)[k]).abs() < 1e-14, "{cell_type}, monomial {k}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn constant_strain_is_exact_in_curved_cells() {
+        for mesh in meshes(true) {
+            let model = model(split(&Comm::alone(), &mesh));
+            let u = sample(&model.mesh, linear);
+            let deformation = Deformation::new(&model, &u);
+            for cell in 0..model.mesh.n_cells() {
+                let (strains, n_points) = deformation.recovery_strains(cell);
+                strains[..n_points].iter().for_each(|found| assert_close(found, &linear_strain(), 1e-12));
+            }
+        }
+    }
+
+    /// Displacement with linear strains, and its strain.
+    fn quadratic([x, y, z]: [f64; 3]) -> ([f64; 3], [f64; 6]) {
+        let u = [0.1 * x * x - 0.2 * y * z, 0.3 * x * y + 0.1 * z * z, 0.2 * y * y - 0.1 * x * z];
+        let gradient = [[0.2 * x, -0.2 * z, -0.2 * y], [0.3 * y, 0.3 * x, 0.2 * z], [-0.1 * z, 0.4 * y, -0.1 * x]];
+        (u, strain(gradient))
+    }
+
+    /// Parallelepipeds, in which hex20 reproduces all quadratic fields.
+    fn sheared_box() -> Mesh {
+        let mut mesh = distorted_box(CellType::Hex20, [1, 1, 1], false);
+        for [x, y, z] in &mut mesh.coords {
+            (*x, *y) = (*x + 0.3 * *y - 0.2 * *z, *y + 0.4 * *z);
+        }
+        mesh
+    }
+
+    #[test]
+    fn second_order_cells_have_exact_linear_strains() {
+        for mesh in [sheared_box(), distorted_box(CellType::Tet10, [2, 2, 2], false)] {
+            let model = model(split(&Comm::alone(), &mesh));
+            let u = sample(&model.mesh, |x| quadratic(x).0);
+            let deformation = Deformation::new(&model, &u);
+            for cell in 0..model.mesh.n_cells() {
+                let cell_type = model.mesh.cells.types[cell];
+                let mut coords = vec![[0.0; 3]; cell_type.n_nodes()];
+                model.mesh.gather_coords(cell, &mut coords);
+                let table = Tabulation::of(cell_type, Purpose::Recovery);
+                let (strains, n_points) = deformation.recovery_strains(cell);
+                for (q, found) in strains[..n_points].iter().enumerate() {
+                    let x = geometry::interpolate(&coords, table.shape(q));
+                    assert_close(found, &quadratic(x).1, 1e-12);
+                }
+                for (weights, &x) in extrapolation(cell_type).chunks_exact(n_points).zip(&coords) {
+                    let found = geometry::interpolate(&strains[..n_points], weights);
+                    assert_close(&found, &quadratic(x).1, 1e-12);
+                }
+            }
+        }
     }
 }
