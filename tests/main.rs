@@ -1,1 +1,11 @@
-//! System tests.
+//! System tests: the real binary, alone and under mpirun, and the library on whole models.
+
+mod bad_input;
+mod cases;
+mod cli;
+mod common;
+mod convergence;
+mod patch;
+mod ranks;
+mod tidy;
+mod viewers;

@@ -6,7 +6,7 @@
 //! Invariant: looks at node indices only; no hashing, so the result depends on nothing but the cells.
 
 use crate::Cells;
-use crate::facets::{FaceKey, face_key, faces_of};
+use crate::facets::{face_key, faces_of};
 
 /// Compressed rows: the neighbors of `i` are `targets[offsets[i]..offsets[i + 1]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn node_cells(cells: &Cells, n_nodes: usize) -> Graph {
 /// broken mesh, more than two cells share one face, each is a neighbor of each.
 pub fn dual_graph(cells: &Cells) -> Graph {
     let mut pairs = Vec::new();
-    for_each_face(cells, |_, sharers| {
+    for_each_face(cells, |sharers| {
         for (i, &a) in sharers.iter().enumerate() {
             for &b in sharers[i + 1..].iter().filter(|&&b| b != a) {
                 pairs.push((a, b));
@@ -96,19 +96,8 @@ pub fn dual_graph(cells: &Cells) -> Graph {
     Graph::from_pairs(cells.len(), || pairs.iter().copied())
 }
 
-/// The faces that belong to one cell only, as keys of their corner nodes, in ascending order.
-pub(crate) fn boundary_faces(cells: &Cells) -> Vec<FaceKey> {
-    let mut keys = Vec::new();
-    for_each_face(cells, |key, sharers| {
-        if sharers.len() == 1 {
-            keys.push(key);
-        }
-    });
-    keys
-}
-
-/// Calls `visit` once for each different face, in ascending order of keys, with the cells that have it, ascending.
-fn for_each_face(cells: &Cells, mut visit: impl FnMut(FaceKey, &[u32])) {
+/// Calls `visit` once for each different face with the cells that have it, ascending.
+fn for_each_face(cells: &Cells, mut visit: impl FnMut(&[u32])) {
     // Bucket the faces by lowest corner; within the few faces of a bucket sorting is cheap.
     let n_nodes = cells.nodes.iter().max().map_or(0, |&n| n as usize + 1);
     let faces = || (0..cells.len()).flat_map(|c| faces_of(cells, c));
@@ -134,15 +123,14 @@ fn for_each_face(cells: &Cells, mut visit: impl FnMut(FaceKey, &[u32])) {
         for run in bucket.chunk_by(|a, b| a.0 == b.0) {
             sharers.clear();
             sharers.extend(run.iter().map(|&(_, cell)| cell));
-            let [b, c, d] = run[0].0;
-            visit([node as u32, b, c, d], &sharers);
+            visit(&sharers);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{boundary_faces, dual_graph, node_cells};
+    use super::{dual_graph, node_cells};
     use crate::test_meshes::{mixed_box, two_bodies};
     use crate::{CellType, Cells};
 
@@ -194,7 +182,6 @@ mod tests {
         cells.push(CellType::Tet4, &[0, 2, 1, 4]);
         let graph = dual_graph(&cells);
         assert_eq!((graph.row(0), graph.row(1)), (&[1u32][..], &[0u32][..]));
-        assert_eq!(boundary_faces(&cells).len(), 6);
     }
 
     #[test]

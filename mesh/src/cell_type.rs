@@ -50,8 +50,12 @@ const fn face(cell_type: CellType, nodes: &'static [u8]) -> Face {
 use CellType::{Hex8, Hex20, Quad4, Quad8, Tet4, Tet10, Tri3, Tri6, Wedge6};
 
 // Face numbers follow Abaqus and CalculiX (S1, S2, ... minus one).
-static TET4_FACES: [Face; 4] =
-    [face(Tri3, &[0, 2, 1]), face(Tri3, &[0, 1, 3]), face(Tri3, &[1, 2, 3]), face(Tri3, &[0, 3, 2])];
+static TET4_FACES: [Face; 4] = [
+    face(Tri3, &[0, 2, 1]),
+    face(Tri3, &[0, 1, 3]),
+    face(Tri3, &[1, 2, 3]),
+    face(Tri3, &[0, 3, 2]),
+];
 static TET10_FACES: [Face; 4] = [
     face(Tri6, &[0, 2, 1, 6, 5, 4]),
     face(Tri6, &[0, 1, 3, 4, 8, 7]),
@@ -85,8 +89,17 @@ static HEX20_FACES: [Face; 6] = [
 static TRI_EDGES: [[u8; 2]; 3] = [[0, 1], [1, 2], [2, 0]];
 static QUAD_EDGES: [[u8; 2]; 4] = [[0, 1], [1, 2], [2, 3], [3, 0]];
 static TET_EDGES: [[u8; 2]; 6] = [[0, 1], [1, 2], [0, 2], [0, 3], [1, 3], [2, 3]];
-static WEDGE_EDGES: [[u8; 2]; 9] =
-    [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [1, 4], [2, 5]];
+static WEDGE_EDGES: [[u8; 2]; 9] = [
+    [0, 1],
+    [1, 2],
+    [2, 0],
+    [3, 4],
+    [4, 5],
+    [5, 3],
+    [0, 3],
+    [1, 4],
+    [2, 5],
+];
 static HEX_EDGES: [[u8; 2]; 12] = [
     [0, 1],
     [1, 2],
@@ -202,12 +215,16 @@ impl CellType {
 
     /// The type of that name, if there is one.
     pub fn from_name(name: &str) -> Option<CellType> {
-        [Tri3, Tri6, Quad4, Quad8, Tet4, Tet10, Wedge6, Hex8, Hex20].into_iter().find(|t| t.name() == name)
+        [Tri3, Tri6, Quad4, Quad8, Tet4, Tet10, Wedge6, Hex8, Hex20]
+            .into_iter()
+            .find(|t| t.name() == name)
     }
 
     /// The type with that discriminant (`cell_type as u8`), if there is one.
     pub fn from_index(index: u8) -> Option<CellType> {
-        [Tri3, Tri6, Quad4, Quad8, Tet4, Tet10, Wedge6, Hex8, Hex20].get(usize::from(index)).copied()
+        [Tri3, Tri6, Quad4, Quad8, Tet4, Tet10, Wedge6, Hex8, Hex20]
+            .get(usize::from(index))
+            .copied()
     }
 }
 
@@ -228,8 +245,12 @@ mod tests {
                 assert_eq!(face.nodes.len(), face.cell_type.n_nodes());
                 for (k, edge) in face.cell_type.edges().iter().enumerate() {
                     let [a, b] = edge.map(|i| face.nodes[usize::from(i)]);
-                    let edge_of_cell = cell_type.edges().iter().position(|&[c, d]| (c, d) == (a, b) || (d, c) == (a, b));
-                    let edge_of_cell = edge_of_cell.expect("an edge of a face is an edge of its cell");
+                    let edge_of_cell = cell_type
+                        .edges()
+                        .iter()
+                        .position(|&[c, d]| (c, d) == (a, b) || (d, c) == (a, b));
+                    let edge_of_cell =
+                        edge_of_cell.expect("an edge of a face is an edge of its cell");
                     if cell_type.order() == 2 {
                         let mid = face.nodes[face.cell_type.n_corners() + k];
                         assert_eq!(usize::from(mid), cell_type.n_corners() + edge_of_cell);

@@ -151,7 +151,9 @@ impl Error {
         let f = &*self.0;
         let number = |n: Option<usize>| n.map_or(String::new(), |n| n.to_string());
         let text = [
-            f.file.as_ref().map_or(String::new(), |p| p.to_string_lossy().into_owned()),
+            f.file
+                .as_ref()
+                .map_or(String::new(), |p| p.to_string_lossy().into_owned()),
             number(f.line),
             number(f.column),
             f.what.clone(),

@@ -30,8 +30,17 @@ fn key_of(corners: impl Iterator<Item = u32>) -> FaceKey {
     for (slot, node) in key.iter_mut().zip(corners) {
         *slot = node;
     }
-    key.sort_unstable();
-    key
+    sort_four(key)
+}
+
+/// The four in ascending order, by a network of five comparisons.
+fn sort_four(key: FaceKey) -> FaceKey {
+    let order = |x: u32, y: u32| (x.min(y), x.max(y));
+    let [a, b, c, d] = key;
+    let ((a, b), (c, d)) = (order(a, b), order(c, d));
+    let ((a, c), (b, d)) = (order(a, c), order(b, d));
+    let (b, c) = order(b, c);
+    [a, b, c, d]
 }
 
 /// Key of a face of a cell.

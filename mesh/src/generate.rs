@@ -7,11 +7,13 @@
 
 mod blocks;
 mod brick;
+mod lattice;
 
 use crate::mesh::Sets;
 use crate::{CellFace, CellType, Comm, Error, Mesh, Result};
 use blocks::{Block, block_of_rank};
 use brick::Brick;
+use lattice::NodeLattice;
 
 /// Names of the face sets of a box by axis and side.
 const FACE_SETS: [[&str; 2]; 3] = [["xmin", "xmax"], ["ymin", "ymax"], ["zmin", "zmax"]];
@@ -121,7 +123,7 @@ fn fill_block(spec: &BoxMesh, block: Block) -> Result<Mesh> {
             nodes.clear();
             nodes.extend(brick.points_of(corners).map(|point| {
                 let point = [0, 1, 2].map(|d| lattice.steps * at[d] + point[d]);
-                local.nodes[local.index(point)]
+                local.at(point)
             }));
             all.push(mesh.n_cells() as u32);
             mesh.cells.push(spec.cell_type, &nodes);
@@ -161,102 +163,6 @@ fn push_boundary_faces(
             let set = sets.faces.entry(FACE_SETS[axis][side].to_owned());
             set.or_default().extend(faces);
         }
-    }
-}
-
-/// The points of the whole box that can carry nodes: corners of bricks and, for second-order cells, the points
-/// halfway between them.
-struct NodeLattice {
-    /// Lattice steps along the edge of a brick: the order of the cells.
-    steps: usize,
-    /// Points along each axis.
-    points: [usize; 3],
-    /// Number of bricks along each axis.
-    bricks: [usize; 3],
-    /// Whether only corners and midpoints of brick edges carry nodes (hex20), and not midpoints of faces and bricks.
-    serendipity: bool,
-}
-
-/// Node indices of the lattice points of a block.
-struct LocalNodes {
-    lo: [usize; 3],
-    points: [usize; 3],
-    nodes: Vec<u32>,
-}
-
-impl LocalNodes {
-    fn index(&self, point: [usize; 3]) -> usize {
-        let [i, j, k] = [0, 1, 2].map(|d| point[d] - self.lo[d]);
-        i + self.points[0] * (j + self.points[1] * k)
-    }
-}
-
-impl NodeLattice {
-    fn of(spec: &BoxMesh) -> Self {
-        let steps = spec.cell_type.order();
-        NodeLattice {
-            steps,
-            points: spec.cells.map(|n| steps * n + 1),
-            bricks: spec.cells,
-            serendipity: spec.cell_type == CellType::Hex20,
-        }
-    }
-
-    fn points_of(&self, block: &Block) -> usize {
-        (0..3).map(|d| self.steps * block.len(d) + 1).product()
-    }
-
-    /// Number of nodes that are corners (class 0) or midpoints of edges along axis `class - 1`.
-    fn n_in_class(&self, class: usize) -> u64 {
-        (0..3)
-            .map(|d| self.bricks[d] as u64 + u64::from(d + 1 != class))
-            .product()
-    }
-
-    fn n_nodes(&self) -> u64 {
-        if self.serendipity {
-            (0..4).map(|class| self.n_in_class(class)).sum()
-        } else {
-            self.points.iter().map(|&n| n as u64).product()
-        }
-    }
-
-    /// Number of the node at a lattice point, from 1; `None` if none stands there.
-    fn node_id(&self, point: [usize; 3]) -> Option<u64> {
-        let place = |p: [usize; 3], n: [usize; 3]| (p[0] + n[0] * (p[1] + n[1] * p[2])) as u64 + 1;
-        if !self.serendipity {
-            return Some(place(point, self.points));
-        }
-        let mut odd = (0..3).filter(|&d| point[d] % 2 == 1);
-        let class = odd.next().map_or(0, |d| d + 1);
-        if odd.next().is_some() {
-            return None;
-        }
-        let before: u64 = (0..class).map(|c| self.n_in_class(c)).sum();
-        let extent = [0, 1, 2].map(|d| self.bricks[d] + usize::from(d + 1 != class));
-        Some(before + place(point.map(|p| p / 2), extent))
-    }
-
-    /// Appends the nodes of a block to `mesh`, x fastest.
-    fn fill_nodes(&self, spec: &BoxMesh, block: &Block, mesh: &mut Mesh) -> LocalNodes {
-        let lo = block.lo.map(|n| self.steps * n);
-        let points = [0, 1, 2].map(|d| self.steps * block.len(d) + 1);
-        let mut nodes = vec![u32::MAX; points.iter().product()];
-        let slots = nodes.iter_mut();
-        let places = (0..points[2])
-            .flat_map(|k| (0..points[1]).flat_map(move |j| (0..points[0]).map(move |i| [i, j, k])));
-        for (slot, place) in slots.zip(places) {
-            let point = [0, 1, 2].map(|d| lo[d] + place[d]);
-            if let Some(id) = self.node_id(point) {
-                *slot = mesh.n_nodes() as u32;
-                mesh.node_ids.push(id);
-                mesh.coords.push([0, 1, 2].map(|d| {
-                    let fraction = point[d] as f64 / (self.points[d] - 1) as f64;
-                    spec.origin[d] + spec.size[d] * fraction
-                }));
-            }
-        }
-        LocalNodes { lo, points, nodes }
     }
 }
 
@@ -326,7 +232,9 @@ mod tests {
         for cell_type in CellType::SOLIDS {
             let mesh = generate_slice(&spec(cell_type, [2, 3, 2]), &Comm::alone(), None).unwrap();
             let listed: usize = mesh.sets.faces.values().map(Vec::len).sum();
-            assert_eq!(crate::adjacency::boundary_faces(&mesh.cells).len(), listed);
+            let n_faces: usize = mesh.cells.types.iter().map(|t| t.faces().len()).sum();
+            let n_inside = crate::adjacency::dual_graph(&mesh.cells).targets.len();
+            assert_eq!(n_faces - n_inside, listed);
             for &face in &mesh.sets.faces["xmax"] {
                 let (_, mut nodes) = mesh.cells.nodes_of_face(face);
                 assert!(nodes.all(|n| mesh.coords[n as usize][0] == 4.0));

@@ -215,7 +215,7 @@ mod tests {
             let ghosts: Vec<f64> = (0..map.n_ghosts()).flat_map(|_| [1.0, 10.0]).collect();
             halo.reverse_add(comm, &ghosts, &mut owned, 2);
             for (local, entry) in owned.chunks_exact(2).enumerate() {
-                let is_shared = map.global(local) % 3 == 0;
+                let is_shared = map.global(local).is_multiple_of(3);
                 let holders = if is_shared {
                     comm.n_ranks() as f64 - 1.0
                 } else {

@@ -77,7 +77,11 @@ impl IndexMap {
 
     /// Global index of local index `local`.
     pub fn global(&self, local: usize) -> u64 {
-        if local < self.n_owned { self.offset + local as u64 } else { self.ghosts[local - self.n_owned] }
+        if local < self.n_owned {
+            self.offset + local as u64
+        } else {
+            self.ghosts[local - self.n_owned]
+        }
     }
 
     /// Local index of global index `global`, if it is held here.
@@ -85,7 +89,10 @@ impl IndexMap {
         if (self.offset..self.offset + self.n_owned as u64).contains(&global) {
             Some((global - self.offset) as usize)
         } else {
-            self.ghosts.binary_search(&global).ok().map(|g| self.n_owned + g)
+            self.ghosts
+                .binary_search(&global)
+                .ok()
+                .map(|g| self.n_owned + g)
         }
     }
 }

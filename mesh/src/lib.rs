@@ -11,6 +11,8 @@
 pub mod adjacency;
 pub mod cell_type;
 pub mod comm;
+pub mod components;
+pub mod distribute;
 pub mod error;
 pub mod facets;
 pub mod generate;
@@ -18,11 +20,16 @@ pub mod halo;
 pub mod index_map;
 pub mod local_mesh;
 pub mod mesh;
+pub mod partition;
+pub mod reorder;
+pub mod report;
+pub mod select;
 #[cfg(test)]
 mod test_meshes;
 
 pub use cell_type::CellType;
 pub use comm::Comm;
+pub use distribute::{distribute, distribute_slices, distribute_whole};
 pub use error::{Error, ErrorKind, Result};
 pub use facets::{FacetMatches, match_facets};
 pub use generate::{BoxMesh, generate_slice};
@@ -30,3 +37,5 @@ pub use halo::{Halo, HaloExchange};
 pub use index_map::IndexMap;
 pub use local_mesh::LocalMesh;
 pub use mesh::{CellFace, Cells, Mesh};
+pub use partition::{Partition, PartitionMethod, PartitionOptions, cell_work, partition};
+pub use report::{PartitionReport, partition_report};

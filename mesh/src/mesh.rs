@@ -30,7 +30,11 @@ pub struct Cells {
 
 impl Default for Cells {
     fn default() -> Self {
-        Cells { types: Vec::new(), offsets: vec![0], nodes: Vec::new() }
+        Cells {
+            types: Vec::new(),
+            offsets: vec![0],
+            nodes: Vec::new(),
+        }
     }
 }
 
@@ -63,7 +67,10 @@ impl Cells {
         let cell = at.cell as usize;
         let nodes = self.nodes_of(cell);
         let face = self.types[cell].faces()[usize::from(at.face)];
-        (face.cell_type, face.nodes.iter().map(move |&i| nodes[usize::from(i)]))
+        (
+            face.cell_type,
+            face.nodes.iter().map(move |&i| nodes[usize::from(i)]),
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: compiled for tests only.
 
 use crate::generate::{BoxMesh, generate_slice};
-use crate::{CellType, Cells, Comm, Mesh};
+use crate::{CellFace, CellType, Cells, Comm, Mesh};
 
 /// A whole box of `cells` bricks of unit size.
 pub(crate) fn unit_bricks(cell_type: CellType, cells: [usize; 3]) -> BoxMesh {
@@ -24,7 +24,8 @@ pub(crate) fn mixed_box(cells: [usize; 3]) -> Mesh {
     let mut mixed = Cells::default();
     for hex in 0..hexes.len() {
         let n = hexes.nodes_of(hex);
-        if (hex % cells[0] + hex / cells[0] % cells[1]) % 2 == 0 {
+        let column = hex % cells[0] + hex / cells[0] % cells[1];
+        if column.is_multiple_of(2) {
             mixed.push(CellType::Hex8, n);
         } else {
             mixed.push(CellType::Wedge6, &[n[0], n[1], n[2], n[4], n[5], n[6]]);
@@ -76,6 +77,23 @@ pub(crate) fn two_bodies() -> Mesh {
     mesh.sets
         .cells
         .insert("all".to_owned(), (0..2 * n_cells).collect());
+    mesh
+}
+
+/// The mesh with a node set, a cell set and a face set more, each of every third member, and an empty one.
+pub(crate) fn with_sets(mut mesh: Mesh) -> Mesh {
+    let third = |n: usize| (0..n as u32).step_by(3).collect::<Vec<u32>>();
+    let cells = third(mesh.n_cells());
+    let faces = cells.iter().map(|&cell| CellFace {
+        cell,
+        face: (cell % 4) as u8,
+    });
+    mesh.sets.faces.insert("some".to_owned(), faces.collect());
+    mesh.sets.cells.insert("some".to_owned(), cells);
+    mesh.sets
+        .nodes
+        .insert("some".to_owned(), third(mesh.n_nodes()));
+    mesh.sets.nodes.insert("none".to_owned(), Vec::new());
     mesh
 }
 

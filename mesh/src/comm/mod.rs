@@ -75,8 +75,10 @@ impl Comm {
             return Ok(Comm::with(Backend::Mpi(rank)));
         }
         if let Some(n) = launched.filter(|&n| n > 1) {
-            return Err(Error::machine(format!("this fem-solve was built without MPI but was started on {n} ranks"))
-                .advice("start it without mpirun, or build it with the cargo feature `mpi`"));
+            return Err(Error::machine(format!(
+                "this fem-solve was built without MPI but was started on {n} ranks"
+            ))
+            .advice("start it without mpirun, or build it with the cargo feature `mpi`"));
         }
         Ok(Comm::alone())
     }
@@ -87,7 +89,10 @@ impl Comm {
     }
 
     fn with(backend: Backend) -> Comm {
-        Comm { backend, not_sync: PhantomData }
+        Comm {
+            backend,
+            not_sync: PhantomData,
+        }
     }
 
     /// Number of this rank, from 0.
@@ -176,10 +181,14 @@ impl Comm {
         let me = self.rank();
         let lengths: Vec<u64> = sends.iter().map(|s| s.len() as u64).collect();
         let lengths = self.all_gather(&lengths);
-        let receives: Vec<(usize, usize)> =
-            (0..n_ranks).filter(|&r| r != me).map(|r| (r, lengths[r][me] as usize)).collect();
-        let outgoing: Vec<(usize, &[T])> =
-            (0..n_ranks).filter(|&r| r != me).map(|r| (r, sends[r].as_slice())).collect();
+        let receives: Vec<(usize, usize)> = (0..n_ranks)
+            .filter(|&r| r != me)
+            .map(|r| (r, lengths[r][me] as usize))
+            .collect();
+        let outgoing: Vec<(usize, &[T])> = (0..n_ranks)
+            .filter(|&r| r != me)
+            .map(|r| (r, sends[r].as_slice()))
+            .collect();
         let exchange = self.start_exchange(&outgoing, &receives);
         let mut result: Vec<Vec<T>> = (0..n_ranks).map(|_| Vec::new()).collect();
         for ((rank, _), values) in receives.iter().zip(self.finish_exchange(exchange)) {
@@ -191,13 +200,23 @@ impl Comm {
 
     /// Collective among neighbors. Begins to send `values` to each rank named and to receive that many values from
     /// each rank of `receives`; empty messages are not sent. Exchanges finish in the order in which they began.
-    pub fn start_exchange<T: NoUninit>(&self, sends: &[(usize, &[T])], receives: &[(usize, usize)]) -> Exchange<T> {
-        let sends = sends.iter().filter(|(_, v)| !v.is_empty()).map(|&(r, v)| (r, bytemuck::cast_slice(v)));
+    pub fn start_exchange<T: NoUninit>(
+        &self,
+        sends: &[(usize, &[T])],
+        receives: &[(usize, usize)],
+    ) -> Exchange<T> {
+        let sends = sends
+            .iter()
+            .filter(|(_, v)| !v.is_empty())
+            .map(|&(r, v)| (r, bytemuck::cast_slice(v)));
         let pending = match &self.backend {
             #[cfg(feature = "mpi")]
             Backend::Mpi(b) => {
                 let size = size_of::<T>();
-                let wanted = receives.iter().filter(|(_, n)| *n > 0).map(|&(r, n)| (r, n * size));
+                let wanted = receives
+                    .iter()
+                    .filter(|(_, n)| *n > 0)
+                    .map(|&(r, n)| (r, n * size));
                 Pending::Mpi(b.start_messages(sends, wanted))
             }
             Backend::Threads(b) => {
@@ -205,7 +224,11 @@ impl Comm {
                 Pending::Threads
             }
         };
-        Exchange { pending, receives: receives.to_vec(), element: PhantomData }
+        Exchange {
+            pending,
+            receives: receives.to_vec(),
+            element: PhantomData,
+        }
     }
 
     /// Waits for the messages of an exchange; one list for each entry of its `receives`, in that order.
@@ -215,7 +238,7 @@ impl Comm {
             (Pending::Mpi(pending), Backend::Mpi(_)) => pending.wait(),
             (_, Backend::Threads(b)) => {
                 let wanted = exchange.receives.iter().filter(|(_, n)| *n > 0);
-                wanted.map(|(rank, _)| b.receive(*rank)).collect()
+                wanted.map(|(rank, _)| b.receive(*rank)).collect::<Vec<_>>()
             }
             #[cfg(feature = "mpi")]
             _ => unreachable!("an exchange is finished by the group that began it"),
@@ -225,7 +248,11 @@ impl Comm {
             0 => Vec::new(),
             _ => {
                 let values: Vec<T> = vec_from_bytes(&arrived.next().unwrap_or_default());
-                assert_eq!(values.len(), n, "a message of another length than announced");
+                assert_eq!(
+                    values.len(),
+                    n,
+                    "a message of another length than announced"
+                );
                 values
             }
         });
@@ -270,7 +297,10 @@ impl Comm {
 
     /// Collective. Sum of `value` over the ranks below this one.
     pub fn sum_below(&self, value: u64) -> u64 {
-        self.all_gather(&[value])[..self.rank()].iter().map(|v| v[0]).sum()
+        self.all_gather(&[value])[..self.rank()]
+            .iter()
+            .map(|v| v[0])
+            .sum()
     }
 
     fn reduce(&self, values: &mut [f64], op: Reduction) {
@@ -290,7 +320,11 @@ impl Comm {
         if self.n_ranks() == 1 {
             return result;
         }
-        let failed_rank = if result.is_err() { self.rank() as f64 } else { f64::INFINITY };
+        let failed_rank = if result.is_err() {
+            self.rank() as f64
+        } else {
+            f64::INFINITY
+        };
         let first = self.min(failed_rank);
         if first.is_infinite() {
             return result;
@@ -315,7 +349,10 @@ impl Comm {
         distinct.dedup();
         let mine = &names[self.rank()];
         let ranks_here = (0..names.len()).filter(|&r| &names[r] == mine).collect();
-        HostLayout { n_hosts: distinct.len(), ranks_here }
+        HostLayout {
+            n_hosts: distinct.len(),
+            ranks_here,
+        }
     }
 
     /// Ends all ranks at once with this exit code, whatever they are doing.
@@ -368,7 +405,10 @@ mod tests {
         on_1_to_4_ranks(|comm| {
             let (rank, n) = (comm.rank(), comm.n_ranks());
             let gathered = comm.all_gather(&vec![rank as u32; rank]);
-            assert_eq!(gathered, (0..n).map(|r| vec![r as u32; r]).collect::<Vec<_>>());
+            assert_eq!(
+                gathered,
+                (0..n).map(|r| vec![r as u32; r]).collect::<Vec<_>>()
+            );
             assert_eq!(comm.sum(rank as f64 + 1.0), (n * (n + 1) / 2) as f64);
             assert_eq!(comm.max(rank as f64), (n - 1) as f64);
             assert_eq!(comm.min(rank as f64), 0.0);
@@ -389,7 +429,9 @@ mod tests {
             let (rank, n) = (comm.rank(), comm.n_ranks());
             let sends = (0..n).map(|to| vec![(rank * 10 + to) as u64; to]).collect();
             let received = comm.all_to_all(sends);
-            let expected: Vec<Vec<u64>> = (0..n).map(|from| vec![(from * 10 + rank) as u64; rank]).collect();
+            let expected: Vec<Vec<u64>> = (0..n)
+                .map(|from| vec![(from * 10 + rank) as u64; rank])
+                .collect();
             assert_eq!(received, expected);
         });
     }
@@ -403,9 +445,13 @@ mod tests {
             }
             let (next, previous) = ((rank + 1) % n, (rank + n - 1) % n);
             let first = comm.start_exchange(&[(next, &[rank as f64][..])], &[(previous, 1)]);
-            let second = comm.start_exchange(&[(next, &[rank as f64 + 100.0; 2][..])], &[(previous, 2)]);
+            let second =
+                comm.start_exchange(&[(next, &[rank as f64 + 100.0; 2][..])], &[(previous, 2)]);
             assert_eq!(comm.finish_exchange(first), [vec![previous as f64]]);
-            assert_eq!(comm.finish_exchange(second), [vec![previous as f64 + 100.0; 2]]);
+            assert_eq!(
+                comm.finish_exchange(second),
+                [vec![previous as f64 + 100.0; 2]]
+            );
         });
     }
 
@@ -413,9 +459,16 @@ mod tests {
     fn an_error_on_one_rank_reaches_all() {
         on_1_to_4_ranks(|comm| {
             let last = comm.n_ranks() - 1;
-            let result = if comm.rank() == last { Err(Error::model("element 7 is inside out")) } else { Ok(1) };
+            let result = if comm.rank() == last {
+                Err(Error::model("element 7 is inside out"))
+            } else {
+                Ok(1)
+            };
             let error = comm.all_ok(result).unwrap_err();
-            assert_eq!((error.exit_code(), error.to_string().as_str()), (3, "element 7 is inside out"));
+            assert_eq!(
+                (error.exit_code(), error.to_string().as_str()),
+                (3, "element 7 is inside out")
+            );
             assert_eq!(comm.all_ok(Ok(comm.rank())), Ok(comm.rank()));
         });
     }

@@ -32,14 +32,19 @@ impl MpiRank {
         let world = universe.world();
         let n_ranks = world.size() as usize;
         if let Some(n) = launched.filter(|&n| n != n_ranks) {
-            let what = format!("the launcher started {n} processes but the MPI library linked here sees {n_ranks}");
+            let what = format!(
+                "the launcher started {n} processes but the MPI library linked here sees {n_ranks}"
+            );
             let advice = format!("use the mpirun that belongs to {}", library_version());
             return Err(Error::machine(what).advice(advice));
         }
         if n_ranks > 1 {
             abort_all_on_panic();
         }
-        Ok(MpiRank { world, _universe: universe })
+        Ok(MpiRank {
+            world,
+            _universe: universe,
+        })
     }
 
     pub(super) fn rank(&self) -> usize {
@@ -61,7 +66,8 @@ impl MpiRank {
     pub(super) fn all_gather(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let n_ranks = self.n_ranks();
         let mut lengths = vec![0u64; n_ranks];
-        self.world.all_gather_into(&(bytes.len() as u64), &mut lengths[..]);
+        self.world
+            .all_gather_into(&(bytes.len() as u64), &mut lengths[..]);
         let total: u64 = lengths.iter().sum();
         if lengths.iter().all(|&n| n == lengths[0]) && total < MAX_PIECE as u64 {
             let mut all = vec![0u8; total as usize];
@@ -74,7 +80,9 @@ impl MpiRank {
         let me = self.rank();
         let others = || (0..n_ranks).filter(move |&r| r != me);
         let sends = others().filter(|_| !bytes.is_empty()).map(|r| (r, bytes));
-        let wanted = others().map(|r| (r, lengths[r] as usize)).filter(|(_, n)| *n > 0);
+        let wanted = others()
+            .map(|r| (r, lengths[r] as usize))
+            .filter(|(_, n)| *n > 0);
         let mut arrived = self.start_messages(sends, wanted).wait().into_iter();
         let parts = (0..n_ranks).map(|r| match r {
             r if r == me => bytes.to_vec(),
@@ -88,7 +96,11 @@ impl MpiRank {
         let root = self.world.process_at_rank(root as i32);
         let mut length = bytes.len() as u64;
         root.broadcast_into(&mut length);
-        let mut buffer = if bytes.len() as u64 == length { bytes.to_vec() } else { vec![0; length as usize] };
+        let mut buffer = if bytes.len() as u64 == length {
+            bytes.to_vec()
+        } else {
+            vec![0; length as usize]
+        };
         for piece in buffer.chunks_mut(MAX_PIECE) {
             root.broadcast_into(piece);
         }
@@ -122,7 +134,15 @@ impl MpiRank {
                 // SAFETY: the buffer's heap memory is owned by the `PendingMessages` returned, which waits for the
                 // request before it gives the buffer away or drops it.
                 let code = unsafe {
-                    ffi::MPI_Irecv(data, count, ffi::RSMPI_UINT8_T, from as i32, TAG, comm, &raw mut request)
+                    ffi::MPI_Irecv(
+                        data,
+                        count,
+                        ffi::RSMPI_UINT8_T,
+                        from as i32,
+                        TAG,
+                        comm,
+                        &raw mut request,
+                    )
                 };
                 check(code, "MPI_Irecv");
                 requests.push(request);
@@ -136,14 +156,27 @@ impl MpiRank {
                 let (data, count) = (piece.as_ptr().cast(), piece.len() as i32);
                 let mut request = no_request();
                 // SAFETY: as for receiving: the buffer outlives the request.
-                let code =
-                    unsafe { ffi::MPI_Isend(data, count, ffi::RSMPI_UINT8_T, to as i32, TAG, comm, &raw mut request) };
+                let code = unsafe {
+                    ffi::MPI_Isend(
+                        data,
+                        count,
+                        ffi::RSMPI_UINT8_T,
+                        to as i32,
+                        TAG,
+                        comm,
+                        &raw mut request,
+                    )
+                };
                 check(code, "MPI_Isend");
                 requests.push(request);
             }
             sent.push(buffer);
         }
-        PendingMessages { requests, received, sent }
+        PendingMessages {
+            requests,
+            received,
+            sent,
+        }
     }
 }
 
@@ -173,8 +206,13 @@ impl PendingMessages {
         let count = self.requests.len() as i32;
         // SAFETY: every request was made by Isend or Irecv and has not been waited for; a null status array is
         // MPI_STATUSES_IGNORE.
-        let code =
-            unsafe { ffi::MPI_Waitall(count, self.requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
+        let code = unsafe {
+            ffi::MPI_Waitall(
+                count,
+                self.requests.as_mut_ptr(),
+                ffi::RSMPI_STATUSES_IGNORE,
+            )
+        };
         check(code, "MPI_Waitall");
         self.requests.clear();
         self.sent.clear();
@@ -194,7 +232,14 @@ fn check(code: i32, call: &str) {
 /// First line of the MPI library's own description.
 pub(super) fn library_version() -> String {
     let text = mpi::environment::library_version().unwrap_or_default();
-    text.lines().next().unwrap_or("").split(',').next().unwrap_or("").trim_matches(['\0', ' ']).to_owned()
+    text.lines()
+        .next()
+        .unwrap_or("")
+        .split(',')
+        .next()
+        .unwrap_or("")
+        .trim_matches(['\0', ' '])
+        .to_owned()
 }
 
 fn abort_all_on_panic() {

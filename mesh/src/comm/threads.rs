@@ -38,18 +38,27 @@ impl Group {
             mailboxes: vec![VecDeque::new(); n_ranks * n_ranks],
             a_rank_died: false,
         };
-        Arc::new(Group { n_ranks, state: Mutex::new(state), changed: Condvar::new() })
+        Arc::new(Group {
+            n_ranks,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn wait_until(&self, mut ready: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         while !ready(&state) {
             assert!(!state.a_rank_died, "another rank of the group panicked");
-            state = self.changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
         }
         state
     }
@@ -57,7 +66,10 @@ impl Group {
 
 impl ThreadRank {
     pub(super) fn alone() -> Self {
-        ThreadRank { rank: 0, group: Group::new(1) }
+        ThreadRank {
+            rank: 0,
+            group: Group::new(1),
+        }
     }
 
     pub(super) fn rank(&self) -> usize {
@@ -77,7 +89,8 @@ impl ThreadRank {
             state.deposits[self.rank] = Some(bytes.to_vec());
             let generation = state.generation;
             if state.deposits.iter().all(Option::is_some) {
-                state.result = Arc::new(state.deposits.iter_mut().filter_map(Option::take).collect());
+                state.result =
+                    Arc::new(state.deposits.iter_mut().filter_map(Option::take).collect());
                 state.generation += 1;
                 self.group.changed.notify_all();
             }

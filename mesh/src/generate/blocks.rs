@@ -5,7 +5,8 @@
 //!
 //! Invariant: every rank finds the same blocks by itself; together they cover each brick once.
 
-use crate::{Error, Result};
+use crate::Result;
+use crate::partition::check_weights;
 
 /// Bricks `lo[d] .. hi[d]` along each axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,23 +88,6 @@ fn layers_below(n: usize, low: &[f64], high: &[f64]) -> usize {
     let at_least = usize::from(n > 1 && low > 0.0);
     let at_most = n - usize::from(n > 1 && high > 0.0);
     share.clamp(at_least, at_most)
-}
-
-/// Shared by every way to divide a mesh: one weight per part, none negative, not all zero.
-///
-/// # Errors
-/// Weights of another kind.
-pub(crate) fn check_weights(weights: &[f64], n_parts: usize) -> Result<()> {
-    let are_valid = weights.len() == n_parts
-        && weights.iter().all(|w| w.is_finite() && *w >= 0.0)
-        && weights.iter().sum::<f64>() > 0.0;
-    if are_valid {
-        return Ok(());
-    }
-    Err(Error::input(format!(
-        "{n_parts} parts cannot have the weights {weights:?}"
-    ))
-    .expected("one weight for each part, none negative, at least one greater than 0"))
 }
 
 #[cfg(test)]

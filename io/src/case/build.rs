@@ -1,0 +1,333 @@
+//! Fills a [`Case`] from the tables of the case file.
+//!
+//! Invariant: pure; the same text gives the same case or the same error on every rank.
+
+use super::consistency;
+use super::reader::Section;
+use super::tree::{Source, Table};
+use super::{
+    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
+    LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
+    Partitioner, Preconditioner, Probe, ProbeAt, Selection, SetDefinition, SolverOptions,
+};
+use fem_mesh::{CellType, Result};
+use std::path::{Path, PathBuf};
+
+/// Builds the case from the tree of the file.
+pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
+    let root = Section::root(source, table)?;
+    let mesh = root.section("mesh")?;
+    let case = Case {
+        path: source.path.to_path_buf(),
+        overrides: source.overrides.to_vec(),
+        title: root.text("title")?.unwrap_or_default(),
+        units: root.text("units")?.unwrap_or_default(),
+        mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
+        analysis: analysis(root.section("analysis")?)?,
+        materials: each(&root, "material", material)?,
+        constraints: each(&root, "constraint", constraint)?,
+        loads: each(&root, "load", load)?,
+        sets: each(&root, "set", set)?,
+        solver: solver(root.section("solver")?)?,
+        parallel: parallel(root.section("parallel")?)?,
+        output: output(root.section("output")?)?,
+        probes: each(&root, "probe", probe)?,
+        checks: each(&root, "check", check)?,
+    };
+    if case.materials.is_empty() {
+        return root.required("material", None);
+    }
+    consistency::check(&case)?;
+    Ok(case)
+}
+
+fn each<T>(
+    root: &Section<'_>,
+    key: &'static str,
+    build: impl Fn(&Section<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    root.sections(key)?.iter().map(build).collect()
+}
+
+fn name(section: &Section<'_>) -> Result<String> {
+    let name = section.required("name", section.text("name")?)?;
+    if name.trim().is_empty() {
+        return Err(section.error(
+            section.place_of("name"),
+            format!("{} has an empty name", section.title()),
+        ));
+    }
+    Ok(name)
+}
+
+fn mesh_input(section: &Section<'_>, case_path: &Path) -> Result<MeshInput> {
+    let (given, place) = section.exactly_one()?;
+    let source = match given {
+        "box" => MeshSource::Box(box_input(
+            &section.required("box", section.section("box")?)?,
+        )?),
+        _ => MeshSource::File(mesh_file(section, case_path)?),
+    };
+    Ok(MeshInput {
+        source,
+        scale: section.number("scale")?.unwrap_or(1.0),
+        place,
+    })
+}
+
+fn mesh_file(section: &Section<'_>, case_path: &Path) -> Result<PathBuf> {
+    let file = section.required("file", section.text("file")?)?;
+    if file.trim().is_empty() {
+        return Err(section
+            .error(section.place_of("file"), "`file` is empty")
+            .expected("the path of a mesh file"));
+    }
+    Ok(case_path
+        .parent()
+        .map_or_else(|| PathBuf::from(&file), |folder| folder.join(&file)))
+}
+
+fn box_input(section: &Section<'_>) -> Result<BoxInput> {
+    let elements = CellType::SOLIDS.map(|cell_type| (cell_type.name(), cell_type));
+    Ok(BoxInput {
+        size: section.required("size", section.vector("size")?)?,
+        cells: section.required("cells", section.counts("cells")?)?,
+        element: section
+            .choice("element", &elements)?
+            .unwrap_or(CellType::Hex8),
+        origin: section.vector("origin")?.unwrap_or_default(),
+    })
+}
+
+fn analysis(section: Option<Section<'_>>) -> Result<Analysis> {
+    let kind = section
+        .map(|section| section.choice("type", &AnalysisKind::NAMES))
+        .transpose()?
+        .flatten();
+    Ok(Analysis {
+        kind: kind.unwrap_or(AnalysisKind::Static),
+    })
+}
+
+fn material(section: &Section<'_>) -> Result<MaterialInput> {
+    if section.is_number("poisson", 0.5) {
+        let what = "`poisson` is 0.5: elements in displacements cannot represent an incompressible material";
+        let error = section.error(section.place_of("poisson"), what);
+        return Err(error.expected("a number between -1 and 0.5 (both excluded)").advice(
+            "use 0.49 for a nearly incompressible material such as rubber, with elements of second order",
+        ));
+    }
+    Ok(MaterialInput {
+        name: name(section)?,
+        elements: section
+            .names("elements")?
+            .unwrap_or_else(|| vec!["all".to_owned()]),
+        young: section.required("young", section.number("young")?)?,
+        poisson: section.required("poisson", section.number("poisson")?)?,
+        density: section.number("density")?,
+        expansion: section.number("expansion")?,
+        conductivity: section.number("conductivity")?,
+        specific_heat: section.number("specific_heat")?,
+        place: section.place_of("elements"),
+    })
+}
+
+fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
+    let on = section.required("on", section.names("on")?)?;
+    let displacement = section.required("displacement", section.displacement("displacement")?)?;
+    if displacement == [None; 3] {
+        let error = section.error(
+            section.place_of("displacement"),
+            "all components of `displacement` are \"free\"",
+        );
+        return Err(error
+            .expected("at least one number")
+            .advice("leave the constraint out if nothing is to be held"));
+    }
+    Ok(ConstraintInput {
+        on,
+        displacement,
+        place: section.place_of("on"),
+    })
+}
+
+fn load(section: &Section<'_>) -> Result<LoadInput> {
+    let (given, _) = section.exactly_one()?;
+    let vector = |key| {
+        section
+            .vector(key)
+            .and_then(|value| section.required(key, value))
+    };
+    let number = |key| {
+        section
+            .number(key)
+            .and_then(|value| section.required(key, value))
+    };
+    let kind = match given {
+        "traction" => LoadKind::Traction(vector("traction")?),
+        "pressure" => LoadKind::Pressure(number("pressure")?),
+        "force" => LoadKind::Force(vector("force")?),
+        "body_force" => LoadKind::BodyForce(vector("body_force")?),
+        "gravity" => LoadKind::Gravity(vector("gravity")?),
+        "temperature_change" => LoadKind::TemperatureChange(number("temperature_change")?),
+        _ => centrifugal(&section.required("centrifugal", section.section("centrifugal")?)?)?,
+    };
+    let on = section.required("on", section.names("on")?)?;
+    Ok(LoadInput {
+        on,
+        kind,
+        place: section.place_of("on"),
+    })
+}
+
+fn centrifugal(section: &Section<'_>) -> Result<LoadKind> {
+    let axis = section.required("axis", section.vector("axis")?)?;
+    if axis == [0.0; 3] {
+        let error = section.error(section.place_of("axis"), "`axis` has length 0");
+        return Err(
+            error.expected("the direction of the axis of rotation, such as [0.0, 0.0, 1.0]")
+        );
+    }
+    let origin = section.vector("origin")?.unwrap_or_default();
+    Ok(LoadKind::Centrifugal {
+        origin,
+        axis,
+        omega: section.required("omega", section.number("omega")?)?,
+    })
+}
+
+fn set(section: &Section<'_>) -> Result<SetDefinition> {
+    let name = name(section)?;
+    let selection = match section.exactly_one()?.0 {
+        "nodes_in_box" => {
+            limits(section, "nodes_in_box").map(|(min, max)| Selection::NodesInBox { min, max })
+        }
+        "faces_in_box" => {
+            limits(section, "faces_in_box").map(|(min, max)| Selection::FacesInBox { min, max })
+        }
+        _ => limits(section, "elements_in_box")
+            .map(|(min, max)| Selection::ElementsInBox { min, max }),
+    }?;
+    Ok(SetDefinition {
+        name,
+        selection,
+        place: section.place_of("name"),
+    })
+}
+
+fn limits(section: &Section<'_>, key: &'static str) -> Result<([f64; 3], [f64; 3])> {
+    let limits = section.required(key, section.section(key)?)?;
+    let min = limits
+        .bound("min", f64::NEG_INFINITY)?
+        .unwrap_or([f64::NEG_INFINITY; 3]);
+    let max = limits
+        .bound("max", f64::INFINITY)?
+        .unwrap_or([f64::INFINITY; 3]);
+    match (0..3).find(|&i| min[i] > max[i]) {
+        Some(i) => {
+            let what = format!(
+                "the box of `{key}` is empty: min {:?} is greater than max {:?}",
+                min[i], max[i]
+            );
+            Err(section
+                .error(limits.place_of("max"), what)
+                .expected("min <= max in x, y and z"))
+        }
+        None => Ok((min, max)),
+    }
+}
+
+fn solver(section: Option<Section<'_>>) -> Result<SolverOptions> {
+    let mut options = SolverOptions::default();
+    let Some(section) = section else {
+        return Ok(options);
+    };
+    set_if(
+        &mut options.method,
+        section.choice("method", &Method::NAMES)?,
+    );
+    set_if(
+        &mut options.preconditioner,
+        section.choice("preconditioner", &Preconditioner::NAMES)?,
+    );
+    set_if(&mut options.tolerance, section.number("tolerance")?);
+    set_if(
+        &mut options.max_iterations,
+        section.count("max_iterations")?,
+    );
+    Ok(options)
+}
+
+fn parallel(section: Option<Section<'_>>) -> Result<ParallelOptions> {
+    let mut options = ParallelOptions::default();
+    let Some(section) = section else {
+        return Ok(options);
+    };
+    set_if(&mut options.threads, section.count_or_auto("threads")?);
+    set_if(
+        &mut options.partitioner,
+        section.choice("partitioner", &Partitioner::NAMES)?,
+    );
+    set_if(
+        &mut options.balance,
+        section.choice("balance", &Balance::NAMES)?,
+    );
+    Ok(options)
+}
+
+fn output(section: Option<Section<'_>>) -> Result<OutputOptions> {
+    let mut options = OutputOptions::default();
+    let Some(section) = section else {
+        return Ok(options);
+    };
+    if let Some(directory) = section.text("directory")? {
+        if directory.trim().is_empty() {
+            let error = section.error(section.place_of("directory"), "`directory` is empty");
+            return Err(error.expected("the path of a directory"));
+        }
+        options.directory = PathBuf::from(directory);
+    }
+    set_if(
+        &mut options.fields,
+        section.choices("fields", &Field::NAMES)?,
+    );
+    set_if(&mut options.report, section.flag("report")?);
+    Ok(options)
+}
+
+fn set_if<T>(target: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *target = value;
+    }
+}
+
+fn probe(section: &Section<'_>) -> Result<Probe> {
+    let name = name(section)?;
+    let (given, place) = section.exactly_one()?;
+    let at = match given {
+        "at" => ProbeAt::Point(section.required("at", section.vector("at")?)?),
+        _ => ProbeAt::Set(section.required("set", section.text("set")?)?),
+    };
+    let field = section.required("field", section.choice("field", &Field::NAMES)?)?;
+    Ok(Probe {
+        name,
+        at,
+        field,
+        place,
+    })
+}
+
+fn check(section: &Section<'_>) -> Result<Check> {
+    Ok(Check {
+        probe: section.required("probe", section.text("probe")?)?,
+        component: section.count("component")?,
+        expected: section.required("expected", section.number("expected")?)?,
+        tolerance: section.required("tolerance", section.number("tolerance")?)?,
+        source: section.text("source")?.unwrap_or_default(),
+        place: section.place_of(if section.has("component") {
+            "component"
+        } else {
+            "probe"
+        }),
+    })
+}

@@ -1,0 +1,131 @@
+//! Checks what spans several tables of a case: names, claims of materials, properties that loads need, probes.
+//!
+//! Invariant: judges a complete [`Case`] and changes nothing.
+
+use super::words::{quoted, suggest_name};
+use super::{Case, Check, LoadInput, LoadKind, MaterialInput, Place};
+use fem_mesh::Result;
+use std::collections::BTreeSet;
+
+/// Checks the case.
+///
+/// # Errors
+/// A name stands for two things, two materials claim one element set, a material lacks what a load needs, or a check
+/// does not fit its probe.
+pub(super) fn check(case: &Case) -> Result<()> {
+    unique(
+        case,
+        "[[material]]",
+        case.materials.iter().map(|m| (m.name.as_str(), m.place)),
+    )?;
+    unique(
+        case,
+        "[[set]]",
+        case.sets.iter().map(|s| (s.name.as_str(), s.place)),
+    )?;
+    unique(
+        case,
+        "[[probe]]",
+        case.probes.iter().map(|p| (p.name.as_str(), p.place)),
+    )?;
+    claims(case)?;
+    case.loads
+        .iter()
+        .try_for_each(|load| properties(case, load))?;
+    case.checks
+        .iter()
+        .try_for_each(|check| probe_of(case, check))
+}
+
+fn unique<'a>(
+    case: &Case,
+    title: &str,
+    names: impl Iterator<Item = (&'a str, Place)>,
+) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for (name, place) in names {
+        if !seen.insert(name) {
+            let what = format!("two {title} tables have the name \"{name}\"");
+            return Err(case
+                .error_at(place, what)
+                .expected("a different name for each"));
+        }
+    }
+    Ok(())
+}
+
+/// No element set belongs to two materials.
+fn claims(case: &Case) -> Result<()> {
+    for (k, material) in case.materials.iter().enumerate() {
+        for other in &case.materials[..k] {
+            let shared = material
+                .elements
+                .iter()
+                .find(|set| other.elements.contains(set));
+            if let Some(set) = shared {
+                let (a, b) = (&other.name, &material.name);
+                let what = format!("materials \"{a}\" and \"{b}\" both claim elements \"{set}\"");
+                let error = case.error_at(material.place, what);
+                return Err(error.expected("one material for each element"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Materials have what the load multiplies. Without the mesh that can be said of a load on `all`, or if no material
+/// has it.
+fn properties(case: &Case, load: &LoadInput) -> Result<()> {
+    let (property, of): (_, fn(&MaterialInput) -> Option<f64>) = match load.kind {
+        LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density),
+        LoadKind::TemperatureChange(_) => ("expansion", |m| m.expansion),
+        _ => return Ok(()),
+    };
+    let on_all = load.on.iter().any(|set| set == "all");
+    let without: Vec<_> = case.materials.iter().filter(|m| of(m).is_none()).collect();
+    match without.first() {
+        Some(material) if on_all || without.len() == case.materials.len() => {
+            let (name, kind) = (&material.name, load.kind.name());
+            let what = format!("material \"{name}\" has no `{property}`, which `{kind}` needs");
+            let error = case.error_at(load.place, what);
+            Err(error.advice(format!("give the [[material]] a `{property}`")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The probe of a check exists and has the component.
+fn probe_of(case: &Case, check: &Check) -> Result<()> {
+    let Some(probe) = case.probes.iter().find(|probe| probe.name == check.probe) else {
+        let names: Vec<_> = case
+            .probes
+            .iter()
+            .map(|probe| probe.name.as_str())
+            .collect();
+        let what = format!("[[check]] names the unknown probe \"{}\"", check.probe);
+        let known = match names.len() {
+            0 => "a [[probe]] of that name".to_owned(),
+            _ => format!("one of {}", quoted(&names)),
+        };
+        let error = case.error_at(check.place, what).expected(known);
+        return Err(suggest_name(error, &check.probe, &names));
+    };
+    let (field, n) = (probe.field.name(), probe.field.n_components());
+    match check.component {
+        Some(component) if component > 0 && n == 1 => {
+            let what = format!("`component` is {component}, but {field} is a scalar");
+            Err(case.error_at(check.place, what).expected("no `component`"))
+        }
+        Some(component) if component >= n => {
+            let what = format!("`component` is {component}, but {field} has {n} components");
+            let expected = format!("`component` from 0 to {}", n - 1);
+            Err(case.error_at(check.place, what).expected(expected))
+        }
+        None if n > 1 => {
+            let what = format!("[[check]] has no `component`, but {field} has {n} components");
+            let expected = format!("`component` from 0 to {}", n - 1);
+            Err(case.error_at(check.place, what).expected(expected))
+        }
+        _ => Ok(()),
+    }
+}

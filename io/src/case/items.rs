@@ -1,0 +1,171 @@
+//! Types of the repeated tables of a case: material, constraint, load, set, probe, check.
+//!
+//! Invariant: plain data; set names are as the user typed them, not yet looked up in a mesh.
+
+use super::{Field, Place};
+
+/// `[[material]]`: linear, isotropic.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaterialInput {
+    /// Unique name.
+    pub name: String,
+    /// Element sets, at least one; `all` by default.
+    pub elements: Vec<String>,
+    /// Young's modulus E, Pa, > 0.
+    pub young: f64,
+    /// Poisson's ratio, in (-1, 0.5).
+    pub poisson: f64,
+    /// Density, kg/m3, >= 0; needed by gravity and centrifugal loads.
+    pub density: Option<f64>,
+    /// Coefficient of thermal expansion, 1/K; needed by temperature changes.
+    pub expansion: Option<f64>,
+    /// Thermal conductivity, W/(m K), > 0; not used by statics.
+    pub conductivity: Option<f64>,
+    /// Specific heat, J/(kg K), > 0; not used by statics.
+    pub specific_heat: Option<f64>,
+    /// Place of `elements`, or of the table where that is left out.
+    pub place: Place,
+}
+
+/// `[[constraint]]`: prescribed displacement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConstraintInput {
+    /// Node, face or element sets, at least one.
+    pub on: Vec<String>,
+    /// Prescribed components, m; `None` is free. At least one is prescribed.
+    pub displacement: [Option<f64>; 3],
+    /// Place of `on`.
+    pub place: Place,
+}
+
+/// `[[load]]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadInput {
+    /// Sets that carry the load, at least one.
+    pub on: Vec<String>,
+    /// What acts on them.
+    pub kind: LoadKind,
+    /// Place of `on`.
+    pub place: Place,
+}
+
+/// What a load does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoadKind {
+    /// Force per area on faces, N/m2.
+    Traction([f64; 3]),
+    /// Pressure on faces, Pa; positive pushes into the surface.
+    Pressure(f64),
+    /// Total force, N: spread over faces by area, over a node set evenly.
+    Force([f64; 3]),
+    /// Force per volume on elements, N/m3.
+    BodyForce([f64; 3]),
+    /// Acceleration on elements, m/s2; times density.
+    Gravity([f64; 3]),
+    /// Rotation of elements about an axis.
+    Centrifugal {
+        /// A point on the axis, m.
+        origin: [f64; 3],
+        /// Direction of the axis, of any length but zero.
+        axis: [f64; 3],
+        /// Angular speed, rad/s.
+        omega: f64,
+    },
+    /// Uniform change of temperature of elements, K.
+    TemperatureChange(f64),
+}
+
+impl LoadKind {
+    /// The key in case files.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            LoadKind::Traction(_) => "traction",
+            LoadKind::Pressure(_) => "pressure",
+            LoadKind::Force(_) => "force",
+            LoadKind::BodyForce(_) => "body_force",
+            LoadKind::Gravity(_) => "gravity",
+            LoadKind::Centrifugal { .. } => "centrifugal",
+            LoadKind::TemperatureChange(_) => "temperature_change",
+        }
+    }
+}
+
+/// `[[set]]`: a set defined by a box, for meshes without named groups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetDefinition {
+    /// Name, unique among the definitions.
+    pub name: String,
+    /// What it selects.
+    pub selection: Selection,
+    /// Place of `name`.
+    pub place: Place,
+}
+
+/// Items all of whose nodes lie in the closed box from `min` to `max` (infinite where a bound is left out), give or
+/// take 1e-9 of the size of the model. Coordinates are those after `mesh.scale`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Selection {
+    /// Nodes.
+    NodesInBox { min: [f64; 3], max: [f64; 3] },
+    /// Faces on the boundary of the mesh.
+    FacesInBox { min: [f64; 3], max: [f64; 3] },
+    /// Elements.
+    ElementsInBox { min: [f64; 3], max: [f64; 3] },
+}
+
+/// `[[probe]]`: a value to report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// Unique name.
+    pub name: String,
+    /// Where.
+    pub at: ProbeAt,
+    /// What.
+    pub field: Field,
+    /// Place of `at` or `set`.
+    pub place: Place,
+}
+
+/// Where a probe looks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProbeAt {
+    /// A point, m, after `mesh.scale`; interpolated inside its element.
+    Point([f64; 3]),
+    /// The nodes of a set: the mean of the field over them, for `reaction` the sum.
+    Set(String),
+}
+
+/// `[[check]]`: what a probe ought to show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Name of the probe.
+    pub probe: String,
+    /// Component, from 0; `None` for a scalar field.
+    pub component: Option<usize>,
+    /// Expected value.
+    pub expected: f64,
+    /// Largest error that passes (see [`Check::error`]), > 0.
+    pub tolerance: f64,
+    /// Where the expected value comes from; empty by default.
+    pub source: String,
+    /// Place of `probe`.
+    pub place: Place,
+}
+
+impl Check {
+    /// Error of `value`: relative to the expected value, or absolute where 0 is expected.
+    pub fn error(&self, value: f64) -> f64 {
+        let difference = (value - self.expected).abs();
+        if self.expected == 0.0 {
+            difference
+        } else {
+            difference / self.expected.abs()
+        }
+    }
+
+    /// Whether `value` passes; NaN does not.
+    pub fn passes(&self, value: f64) -> bool {
+        self.error(value) <= self.tolerance
+    }
+}

@@ -1,0 +1,125 @@
+//! The case file: what the user asks for, as plain data.
+//!
+//! In goes the text of a `case.toml` (with the overrides of the command line), out comes a [`Case`] whose values are
+//! complete and in range: defaults filled in, one kind of load per load, every number finite. What can only be judged
+//! beside the mesh (do the sets exist?) is left to [`crate::check`].
+//!
+//! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
+
+mod build;
+mod consistency;
+mod items;
+pub(crate) mod keys;
+mod options;
+mod overrides;
+mod reader;
+pub(crate) mod tables;
+mod tree;
+pub(crate) mod words;
+
+pub use items::{
+    Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
+    SetDefinition,
+};
+pub use options::{
+    Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
+    ParallelOptions, Partitioner, Preconditioner, SolverOptions,
+};
+
+pub use overrides::load_text;
+
+use fem_mesh::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// Where an item of the case was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// 0: the case file; `k` > 0: the `k`-th override of the command line.
+    pub source: usize,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+/// Everything a case file says, with its defaults filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// The case file.
+    pub path: PathBuf,
+    /// The `KEY=VALUE` overrides of the command line, in order.
+    pub overrides: Vec<String>,
+    /// Title, empty by default.
+    pub title: String,
+    /// Label of the unit set, echoed only; empty by default.
+    pub units: String,
+    /// Where the mesh comes from.
+    pub mesh: MeshInput,
+    /// What is computed.
+    pub analysis: Analysis,
+    /// At least one.
+    pub materials: Vec<MaterialInput>,
+    /// Prescribed values.
+    pub constraints: Vec<ConstraintInput>,
+    /// Loads; none is legal.
+    pub loads: Vec<LoadInput>,
+    /// Sets defined by geometry.
+    pub sets: Vec<SetDefinition>,
+    /// How the system is solved.
+    pub solver: SolverOptions,
+    /// How ranks and threads are used.
+    pub parallel: ParallelOptions,
+    /// What is written.
+    pub output: OutputOptions,
+    /// Values to report.
+    pub probes: Vec<Probe>,
+    /// Expected values of probes.
+    pub checks: Vec<Check>,
+}
+
+impl Case {
+    /// An input error at `place`: in the case file, or in the override that set the value.
+    pub fn error_at(&self, place: Place, what: impl Into<String>) -> Error {
+        self.place_on(Error::input(what), place)
+    }
+
+    /// The error with `place` put on it.
+    pub fn place_on(&self, error: Error, place: Place) -> Error {
+        located(error, &self.path, &self.overrides, place)
+    }
+}
+
+/// Makes the case out of `text`, as [`load_text`] returns it. `path` is where the text came from: messages name it, and
+/// a relative mesh file is looked for beside it.
+///
+/// # Errors
+/// TOML syntax, unknown key, wrong type, missing key, value out of range, or entries that contradict one another.
+pub fn parse(path: &Path, text: &str) -> Result<Case> {
+    let mut parts = text.split(overrides::SEPARATOR);
+    let text = parts.next().unwrap_or_default();
+    let given: Vec<String> = parts.map(str::to_owned).collect();
+    let source = tree::Source {
+        path,
+        overrides: &given,
+    };
+    let mut table = tree::parse(&source, text)?;
+    for k in 1..=given.len() {
+        overrides::apply(&source, k, &mut table)?;
+    }
+    build::case(source, &table)
+}
+
+/// Puts `place` on an error.
+fn located(error: Error, path: &Path, overrides: &[String], place: Place) -> Error {
+    match place.source.checked_sub(1).and_then(|k| overrides.get(k)) {
+        Some(text) => error.in_file(format!("--set {text}")),
+        None if place.line == 0 => error.in_file(path),
+        None => error
+            .in_file(path)
+            .at_line(place.line)
+            .at_column(place.column),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Holds a case against the mesh: do the sets it names exist, fit their use and have members; has every element one
+//! material?
+//!
+//! In go the [`Case`] and a [`SetCatalog`] of the whole mesh, the same on every rank; out come warnings or the first
+//! error, with the place in the case file. [`SetCatalog::find`] is the one rule by which a name stands for a set.
+//!
+//! Invariant: sees names, counts and numbers only, no coordinates and no connectivity.
+
+mod catalog;
+mod cover;
+
+pub use catalog::{ALL, FoundSet, SetCatalog, SetKind, SetUse};
+pub use cover::{Cover, assign_materials, check_cover};
+
+use crate::case::{Case, Place, ProbeAt, Selection};
+use fem_mesh::Result;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Checks that no `[[set]]` redefines a set of the mesh or `all`. `sets` are those of the mesh alone.
+///
+/// # Errors
+/// A name is taken, whatever the case of its letters.
+pub fn check_definitions(case: &Case, sets: &SetCatalog) -> Result<()> {
+    for definition in &case.sets {
+        let kind = match definition.selection {
+            Selection::NodesInBox { .. } => SetKind::Node,
+            Selection::FacesInBox { .. } => SetKind::Face,
+            Selection::ElementsInBox { .. } => SetKind::Cell,
+        };
+        let lower = definition.name.to_lowercase();
+        if let Some(set) = sets
+            .iter()
+            .find(|set| set.kind == kind && set.name.to_lowercase() == lower)
+        {
+            let what = format!(
+                "[[set]] \"{}\" has the name of {} of the mesh",
+                definition.name,
+                set.kind.words()
+            );
+            return Err(case.error_at(definition.place, what).expected("a new name"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks every set that the case names and returns warnings. `sets` are those of the mesh and of the case.
+///
+/// # Errors
+/// A set does not exist, does not fit its use, is empty or is named twice for the same purpose.
+pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>> {
+    let mut claimed = BTreeMap::new();
+    for material in &case.materials {
+        for set in find_all(
+            case,
+            sets,
+            &material.elements,
+            SetUse::Material,
+            material.place,
+        )? {
+            if let Some(other) = claimed.insert(set, &material.name) {
+                let what = format!(
+                    "materials \"{other}\" and \"{}\" both claim elements \"{}\"",
+                    material.name, set.name
+                );
+                return Err(case
+                    .error_at(material.place, what)
+                    .expected("one material for each element"));
+            }
+        }
+    }
+    for constraint in &case.constraints {
+        find_all(
+            case,
+            sets,
+            &constraint.on,
+            SetUse::Constraint,
+            constraint.place,
+        )?;
+    }
+    for load in &case.loads {
+        find_all(
+            case,
+            sets,
+            &load.on,
+            SetUse::of_load(&load.kind),
+            load.place,
+        )?;
+    }
+    for probe in &case.probes {
+        if let ProbeAt::Set(name) = &probe.at {
+            find_all(
+                case,
+                sets,
+                std::slice::from_ref(name),
+                SetUse::Probe,
+                probe.place,
+            )?;
+        }
+    }
+    Ok(warnings(case))
+}
+
+fn warnings(case: &Case) -> Vec<String> {
+    let moves = case
+        .constraints
+        .iter()
+        .flat_map(|c| c.displacement)
+        .any(|value| value.is_some_and(|u| u != 0.0));
+    if case.loads.is_empty() && !moves {
+        let path = case.path.display();
+        return vec![format!(
+            "{path}: there is no [[load]] and no prescribed displacement but 0: the solution is zero"
+        )];
+    }
+    Vec::new()
+}
+
+fn find_all<'s>(
+    case: &Case,
+    sets: &'s SetCatalog,
+    names: &[String],
+    purpose: SetUse,
+    place: Place,
+) -> Result<BTreeSet<FoundSet<'s>>> {
+    let mut all = BTreeSet::new();
+    for name in names {
+        let set = sets
+            .find(name, purpose)
+            .map_err(|error| case.place_on(error, place))?;
+        if !all.insert(set) {
+            return Err(case
+                .error_at(place, format!("\"{}\" is named twice", set.name))
+                .expected("each set once"));
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::catalog::tests::catalog;
+    use super::{check_against_sets, check_definitions};
+    use crate::case::{Case, parse};
+    use std::path::Path;
+
+    const MATERIAL: &str =
+        "[mesh]\nfile = \"a.msh\"\n[[material]]\nname = \"m\"\nyoung = 1\npoisson = 0.3\n";
+
+    fn case(text: &str) -> Case {
+        parse(Path::new("case.toml"), &format!("{MATERIAL}{text}")).unwrap()
+    }
+
+    fn fault(text: &str) -> String {
+        check_against_sets(&case(text), &catalog())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn messages_name_the_place_and_the_sets_there_are() {
+        assert_eq!(
+            fault("[[load]]\non = \"tpo\"\npressure = 1\n"),
+            "case.toml:8:6: there is no set \"tpo\"; expected a face set: one of \"Top\", \"nothing\"; did you mean \"Top\"?"
+        );
+        assert_eq!(
+            fault("[[load]]\non = \"corners\"\ntraction = [0, 0, 1]\n"),
+            "case.toml:8:6: \"corners\" is a node set here; expected a face set: one of \"Top\", \"nothing\""
+        );
+        assert!(
+            fault("[[load]]\non = \"Core\"\nforce = [0, 0, 1]\n")
+                .contains("is an element set here")
+        );
+        assert!(
+            fault("[[constraint]]\non = \"nothing\"\ndisplacement = [0, 0, 0]\n")
+                .contains("has no members")
+        );
+        assert!(
+            fault("[[constraint]]\non = [\"Top\", \"top\"]\ndisplacement = [0, 0, 0]\n")
+                .contains("named twice")
+        );
+        assert!(
+            fault("[[probe]]\nname = \"p\"\nset = \"bottom\"\nfield = \"stress\"\n")
+                .contains("case.toml:9:1")
+        );
+        let second = "[[material]]\nname = \"n\"\nelements = \"ALL\"\nyoung = 1\npoisson = 0\n";
+        assert!(fault(second).contains("materials \"m\" and \"n\" both claim elements \"all\""));
+    }
+
+    #[test]
+    fn a_case_without_load_is_warned_of_unless_it_is_pulled() {
+        let held = "[[constraint]]\non = \"Top\"\ndisplacement = [0, 0, 0]\n";
+        assert_eq!(
+            check_against_sets(&case(held), &catalog()).unwrap().len(),
+            1
+        );
+        let pulled = held.replace("[0, 0, 0]", "[0, 0, 0.1]");
+        assert!(
+            check_against_sets(&case(&pulled), &catalog())
+                .unwrap()
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn definitions_take_no_name_that_is_there() {
+        let define = |name: &str| {
+            case(&format!(
+                "[[set]]\nname = \"{name}\"\nelements_in_box = {{}}\n"
+            ))
+        };
+        assert!(check_definitions(&define("top"), &catalog()).is_ok());
+        assert!(check_definitions(&define("All"), &catalog()).is_err());
+    }
+}

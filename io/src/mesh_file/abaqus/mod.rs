@@ -1,0 +1,414 @@
+//! The mesh part of an Abaqus or CalculiX deck.
+//!
+//! Read: *NODE, *ELEMENT, *NSET, *ELSET, *SURFACE, *INCLUDE, and one *PART with one *INSTANCE at its place. Keywords
+//! that would change the mesh in a way we do not follow are refused; all others are named in one warning.
+//! Sources: Abaqus Keywords Reference Guide; CalculiX CrunchiX user's manual.
+//!
+//! Invariant: reads no material, load or step; a deck as a case is read elsewhere.
+
+mod blocks;
+mod card;
+mod element_types;
+mod sets;
+
+use super::draft::{Draft, IdSet, Place};
+use super::read_bytes;
+use super::scan::trim;
+use blocks::Block;
+use card::Card;
+use element_types::{Kind, element_kind};
+use fem_mesh::{Error, Result};
+use sets::{Defined, SetKind, SetNames};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Reads the bytes of the deck at `path`.
+pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Draft> {
+    let mut reader = Reader {
+        draft: Draft::new(path.to_path_buf()),
+        block: Block::Skip,
+        at: Place::default(),
+        names: SetNames::default(),
+        included_by: Vec::new(),
+        part: None,
+        instance: None,
+        in_assembly: false,
+        skipped_keywords: Vec::new(),
+        skipped_elements: BTreeMap::new(),
+    };
+    reader.read_file(0, bytes)?;
+    reader.close_block()?;
+    reader.warn_of_skipped();
+    Ok(reader.draft)
+}
+
+struct Reader {
+    draft: Draft,
+    /// What data lines mean at present.
+    block: Block,
+    /// The line being read.
+    at: Place,
+    names: SetNames,
+    /// Files being read, outermost first.
+    included_by: Vec<PathBuf>,
+    /// Names of the one part and of its one instance.
+    part: Option<String>,
+    instance: Option<String>,
+    /// Between *ASSEMBLY and *END ASSEMBLY, but not in the instance.
+    in_assembly: bool,
+    /// In the order of the deck, once each.
+    skipped_keywords: Vec<String>,
+    /// Counts by element name.
+    skipped_elements: BTreeMap<String, usize>,
+}
+
+/// Keywords without meaning for the mesh that need no warning.
+const SILENT: [&str; 6] = [
+    "HEADING",
+    "PREPRINT",
+    "ENDPART",
+    "ENDINSTANCE",
+    "ENDASSEMBLY",
+    "END",
+];
+
+/// Keywords that make or move nodes and elements.
+const REFUSED: [&str; 8] = [
+    "NGEN", "NFILL", "NCOPY", "NMAP", "ELGEN", "ELCOPY", "SYSTEM", "SUBMODEL",
+];
+
+/// How many keywords a warning lists.
+const SHOWN: usize = 12;
+
+impl Reader {
+    fn error(&self, error: Error) -> Error {
+        self.draft.error_at(self.at, error)
+    }
+
+    /// Reads file number `file` of the draft. What a data line means carries over into an included file and back.
+    fn read_file(&mut self, file: u16, bytes: &[u8]) -> Result<()> {
+        let path = &self.draft.files[usize::from(file)];
+        self.included_by
+            .push(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        let outer = self.at;
+        self.at = Place { file, line: 0 };
+        let mut rest = bytes;
+        while let Some(line) = self.next_line(&mut rest) {
+            let Some(keyword_line) = line.strip_prefix(b"*") else {
+                self.read_data(line)?;
+                continue;
+            };
+            let mut keyword_line = keyword_line.to_vec();
+            while keyword_line.ends_with(b",") && self.continues(rest) {
+                keyword_line.extend(self.next_line(&mut rest).unwrap_or_default());
+            }
+            let card = Card::parse(&keyword_line);
+            if card.keyword != "INCLUDE" {
+                self.close_block()?;
+            }
+            self.read_card(&card)?;
+        }
+        self.at = outer;
+        self.included_by.pop();
+        Ok(())
+    }
+
+    /// The next line that is neither empty nor a comment, without blanks around it.
+    fn next_line<'a>(&mut self, rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+        while !rest.is_empty() {
+            let length = rest.iter().position(|&b| b == b'\n');
+            let line = trim(&rest[..length.unwrap_or(rest.len())]);
+            *rest = &rest[length.map_or(rest.len(), |n| n + 1)..];
+            self.at.line += 1;
+            if !line.is_empty() && !line.starts_with(b"**") {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Whether the line after a keyword line that ends with a comma continues it (decks also end one so before data).
+    fn continues(&self, mut rest: &[u8]) -> bool {
+        let length = rest.iter().position(|&b| b == b'\n');
+        rest = &rest[..length.unwrap_or(rest.len())];
+        rest.contains(&b'=') && !trim(rest).starts_with(b"*")
+    }
+
+    fn read_card(&mut self, card: &Card) -> Result<()> {
+        match card.keyword.as_str() {
+            "NODE" => self.start_nodes(card)?,
+            "ELEMENT" => self.start_elements(card)?,
+            "NSET" => self.start_set(card, SetKind::Node, "NSET")?,
+            "ELSET" => self.start_set(card, SetKind::Element, "ELSET")?,
+            "SURFACE" => self.start_surface(card)?,
+            "INCLUDE" => {
+                if card.get("INPUT").is_none() {
+                    return Err(self.missing("INPUT", card));
+                }
+            }
+            "PART" => self.start_part(card)?,
+            "INSTANCE" => self.start_instance(card)?,
+            "ASSEMBLY" => self.in_assembly = true,
+            "ENDASSEMBLY" => self.in_assembly = false,
+            "ENDINSTANCE" => self.in_assembly = true,
+            keyword if REFUSED.contains(&keyword) => {
+                let error = Error::input(format!("keyword *{} is not supported", card.title));
+                return Err(
+                    self.error(error.advice("write the deck with all nodes and elements listed"))
+                );
+            }
+            keyword if SILENT.contains(&keyword) => {}
+            _ => {
+                if !self.skipped_keywords.contains(&card.title) {
+                    self.skipped_keywords.push(card.title.clone());
+                }
+            }
+        }
+        match card.get("INPUT") {
+            Some(input)
+                if matches!(
+                    card.keyword.as_str(),
+                    "INCLUDE" | "NODE" | "ELEMENT" | "NSET" | "ELSET"
+                ) =>
+            {
+                self.include(input)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn missing(&self, parameter: &str, card: &Card) -> Error {
+        self.error(
+            Error::input(format!("*{} without {parameter}=", card.title))
+                .expected(format!("{parameter}=...")),
+        )
+    }
+
+    fn include(&mut self, input: &str) -> Result<()> {
+        const DEEPEST: usize = 50;
+        let from = &self.draft.files[usize::from(self.at.file)];
+        let beside = |name: &str| from.with_file_name("").join(name);
+        let mut path = beside(input);
+        if !path.exists() && input.contains('\\') {
+            path = beside(&input.replace('\\', "/"));
+        }
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if self.included_by.contains(&real) || self.included_by.len() > DEEPEST {
+            return Err(self.error(Error::input(format!("`{input}` includes itself"))));
+        }
+        if !path.is_file() {
+            let error = Error::input(format!("included file `{input}` not found"));
+            return Err(self.error(error.expected(format!("the file {}", path.display()))));
+        }
+        let Ok(file) = u16::try_from(self.draft.files.len()) else {
+            return Err(self.error(Error::input("too many included files")));
+        };
+        let bytes = read_bytes(&path, "included file")?;
+        self.draft.files.push(path);
+        self.read_file(file, bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes))
+    }
+
+    fn start_nodes(&mut self, card: &Card) -> Result<()> {
+        if let Some(system) = card
+            .get("SYSTEM")
+            .filter(|s| !s.eq_ignore_ascii_case("R") && !s.is_empty())
+        {
+            let error = Error::input(format!("*NODE with SYSTEM={system} is not supported"));
+            return Err(self.error(error.expected("rectangular coordinates")));
+        }
+        let set = card
+            .get("NSET")
+            .map(|name| self.define(SetKind::Node, name));
+        self.block = Block::Nodes {
+            set,
+            first: self.draft.nodes.ids.len(),
+        };
+        Ok(())
+    }
+
+    fn start_elements(&mut self, card: &Card) -> Result<()> {
+        let Some(name) = card
+            .get("TYPE")
+            .map(str::to_ascii_uppercase)
+            .filter(|t| !t.is_empty())
+        else {
+            return Err(self.missing("TYPE", card));
+        };
+        let set = card
+            .get("ELSET")
+            .map(|name| self.define(SetKind::Element, name));
+        let kind = element_kind(&name);
+        if let Kind::Solid {
+            cell_type,
+            special: true,
+        } = kind
+        {
+            let warning = format!(
+                "element type {name} is read as {cell_type}: its special formulation is not kept"
+            );
+            if !self.draft.warnings.contains(&warning) {
+                self.draft.warnings.push(warning);
+            }
+        }
+        self.block = Block::elements(name, kind, set, &self.draft);
+        Ok(())
+    }
+
+    fn start_set(&mut self, card: &Card, kind: SetKind, parameter: &str) -> Result<()> {
+        let Some(name) = card.get(parameter).filter(|name| !name.is_empty()) else {
+            return Err(self.missing(parameter, card));
+        };
+        if kind == SetKind::Node && card.get("ELSET").is_some() {
+            let error = Error::input("*NSET with ELSET= is not supported")
+                .advice("list the nodes of the set");
+            return Err(self.error(error));
+        }
+        self.refuse_other_instance(card)?;
+        let name = self.define(kind, name);
+        self.block = Block::Set {
+            kind,
+            name,
+            generate: card.has_flag("GENERATE"),
+        };
+        Ok(())
+    }
+
+    fn start_surface(&mut self, card: &Card) -> Result<()> {
+        let Some(name) = card.get("NAME").filter(|name| !name.is_empty()) else {
+            return Err(self.missing("NAME", card));
+        };
+        let of_type = card.get("TYPE").unwrap_or("ELEMENT").to_ascii_uppercase();
+        self.block = match of_type.as_str() {
+            "NODE" => Block::Set {
+                kind: SetKind::Node,
+                name: self.define(SetKind::Node, name),
+                generate: false,
+            },
+            "ELEMENT" if card.get("COMBINE").is_none() => {
+                let name = self.define(SetKind::Surface, name);
+                self.draft.face_sets.entry(name.clone()).or_default();
+                Block::Surface { name }
+            }
+            _ => {
+                let warning =
+                    format!("surface `{name}` is neither of elements nor of nodes, ignored");
+                self.draft.warnings.push(warning);
+                Block::Skip
+            }
+        };
+        Ok(())
+    }
+
+    fn start_part(&mut self, card: &Card) -> Result<()> {
+        let name = card.get("NAME").unwrap_or_default().to_owned();
+        if let Some(first) = self.part.replace(name.clone()) {
+            let error = Error::input(format!("more than one *PART: `{first}` and `{name}`"));
+            return Err(self.error(error.advice("write a flat deck, without parts and instances")));
+        }
+        Ok(())
+    }
+
+    fn start_instance(&mut self, card: &Card) -> Result<()> {
+        let name = card.get("NAME").unwrap_or_default().to_owned();
+        self.in_assembly = false;
+        self.block = Block::Instance { name: name.clone() };
+        if let Some(first) = self.instance.replace(name.clone()) {
+            let error = Error::input(format!("more than one *INSTANCE: `{first}` and `{name}`"));
+            return Err(self.error(error.advice("write a flat deck, without parts and instances")));
+        }
+        Ok(())
+    }
+
+    fn refuse_other_instance(&self, card: &Card) -> Result<()> {
+        let (Some(asked), known) = (card.get("INSTANCE"), self.instance.as_deref()) else {
+            return Ok(());
+        };
+        if known.is_some_and(|name| name.eq_ignore_ascii_case(asked)) {
+            return Ok(());
+        }
+        Err(self.error(Error::input(format!("there is no instance `{asked}`"))))
+    }
+
+    /// The name under which a set being defined is kept; makes the set.
+    fn define(&mut self, kind: SetKind, name: &str) -> String {
+        let name = match self.names.define(kind, name, self.in_assembly) {
+            Defined::As(name) => name,
+            Defined::Instead { name, of_part } => {
+                let renamed = format!("{}.{of_part}", self.part.as_deref().unwrap_or_default());
+                let draft = &mut self.draft;
+                match kind {
+                    SetKind::Node => rename(&mut draft.node_sets, &of_part, renamed),
+                    SetKind::Element => rename(&mut draft.cell_sets, &of_part, renamed),
+                    SetKind::Surface => rename(&mut draft.face_sets, &of_part, renamed),
+                }
+                name
+            }
+        };
+        match kind {
+            SetKind::Node => drop(self.draft.node_sets.entry(name.clone()).or_default()),
+            SetKind::Element => drop(self.draft.cell_sets.entry(name.clone()).or_default()),
+            SetKind::Surface => drop(self.draft.face_sets.entry(name.clone()).or_default()),
+        }
+        name
+    }
+
+    /// The set of that name, defined before this line. `Instance.Name` is a set of the one instance.
+    fn find(&self, kind: SetKind, name: &str) -> Result<&IdSet> {
+        let of_instance = self.instance.as_deref().and_then(|instance| {
+            let (prefix, rest) = name.split_at_checked(instance.len())?;
+            prefix
+                .eq_ignore_ascii_case(instance)
+                .then(|| rest.strip_prefix('.'))?
+        });
+        let written = self.names.find(kind, of_instance.unwrap_or(name));
+        let sets = if kind == SetKind::Node {
+            &self.draft.node_sets
+        } else {
+            &self.draft.cell_sets
+        };
+        written.and_then(|name| sets.get(name)).ok_or_else(|| {
+            let error = Error::input(format!("{} `{name}` does not exist", kind.title()));
+            self.error(error.expected("a set defined before this line"))
+        })
+    }
+
+    fn warn_of_skipped(&mut self) {
+        let warnings = &mut self.draft.warnings;
+        if !self.skipped_elements.is_empty() {
+            let counts: Vec<String> = self
+                .skipped_elements
+                .iter()
+                .map(|(name, n)| format!("{n} {name}"))
+                .collect();
+            warnings.push(format!(
+                "elements that are no solids, ignored: {}",
+                counts.join(", ")
+            ));
+        }
+        let keywords = &self.skipped_keywords;
+        if !keywords.is_empty() {
+            let shown: Vec<String> = keywords
+                .iter()
+                .take(SHOWN)
+                .map(|k| format!("*{k}"))
+                .collect();
+            let more = match keywords.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            warnings.push(format!(
+                "only the mesh of the deck is read; ignored: {}{more}",
+                shown.join(", ")
+            ));
+        }
+    }
+}
+
+fn rename<T>(sets: &mut BTreeMap<String, T>, from: &str, to: String) {
+    if let Some(set) = sets.remove(from) {
+        sets.insert(to, set);
+    }
+}
+
+#[cfg(test)]
+mod tests;

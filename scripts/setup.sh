@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs what fem-solve needs on Debian or Ubuntu; does nothing where it is there already.
+#
+#   scripts/setup.sh          to build and run: OpenMPI, parallel HDF5, libclang
+#   scripts/setup.sh --test   for the tests too: ParaView without a display, a Python environment with the vtk wheel
+#
+# Rust is not installed here: see https://rustup.rs; rust-toolchain.toml names the version.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+packages=(openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libclang-dev pkg-config gcc libc6-dev)
+venv=.venv
+test_tools=no
+case "${1-}" in
+  "") ;;
+  --test)
+    test_tools=yes
+    packages+=(paraview python3-paraview xvfb xauth python3-venv)
+    ;;
+  *)
+    echo "usage: scripts/setup.sh [--test]" >&2
+    exit 2
+    ;;
+esac
+
+# FEM_SETUP_SKIP=1: the machine is looked after by somebody else (an image, modules, no root).
+if [[ "${FEM_SETUP_SKIP-}" == 1 ]]; then
+  echo "setup: skipped, FEM_SETUP_SKIP=1"
+  exit 0
+fi
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  done
+}
+
+install_packages() {
+  local missing=()
+  mapfile -t missing < <(missing_packages "${packages[@]}")
+  [[ ${#missing[@]} -eq 0 ]] && return
+  if ! command -v apt-get >/dev/null; then
+    echo "setup: this is not Debian or Ubuntu; please install what these packages contain, then set FEM_SETUP_SKIP=1:" >&2
+    printf '  %s\n' "${missing[@]}" >&2
+    exit 1
+  fi
+  local root=()
+  if [[ $EUID -ne 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+      echo "setup: neither root nor sudo; please install: ${missing[*]}" >&2
+      exit 1
+    fi
+    root=(sudo)
+  fi
+  echo "setup: installing ${missing[*]}"
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+install_python() {
+  # The stamp is a copy of the list that was installed, so that a changed list installs again.
+  cmp -s scripts/requirements.txt "$venv/requirements.installed" && return
+  echo "setup: Python packages into $venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
+  cp scripts/requirements.txt "$venv/requirements.installed"
+}
+
+if ! command -v cargo >/dev/null; then
+  echo "setup: cargo is missing; install Rust from https://rustup.rs and try again" >&2
+  exit 1
+fi
+install_packages
+if [[ $test_tools == yes ]]; then
+  install_python
+fi

@@ -1,0 +1,165 @@
+//! Linear statics: K u = f, then strains, stresses, reactions and the balance of forces.
+//!
+//! Invariant: a function of the ranks and the model; reads no file and writes none.
+
+use super::linear_solve::{self, Solved};
+use crate::assembly::{
+    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force, temperature_changes,
+};
+use crate::linalg::DistMatrix;
+use crate::log::Log;
+use crate::model::Model;
+use crate::post::{NodalTensors, compute_nodal_tensors, internal_force, strain_energy, von_mises};
+use fem_io::case::SolverOptions;
+use fem_io::summary::{ResultSummary, SolverSummary, Summary};
+use fem_mesh::{Comm, Halo, Result};
+
+/// The solution on this rank, with its totals over all ranks.
+pub struct Solution {
+    /// Displacement, m, 3 a local node (owned nodes first, then ghosts).
+    pub displacement: Vec<f64>,
+    /// Reaction force, N, 3 a local node; 0 where the displacement is free.
+    pub reaction: Vec<f64>,
+    /// Strain and stress at the local nodes.
+    pub tensors: NodalTensors,
+    /// How the system was solved.
+    pub solved: Solved,
+    /// Totals and largest values over all ranks.
+    pub totals: ResultSummary,
+}
+
+impl Solution {
+    /// Enters the solution into the summary of its run.
+    pub fn describe(&self, summary: &mut Summary) {
+        let solved = &self.solved;
+        summary.solver = SolverSummary {
+            method: solved.method.to_owned(),
+            preconditioner: solved.preconditioner.to_owned(),
+            reason: solved.reason.clone(),
+            iterations: solved.report.iterations as u64,
+            true_residual: solved.report.true_residual,
+            backward_error: solved.report.backward_error,
+            history: solved.report.history.clone(),
+            levels: Vec::new(),
+        };
+        summary.results = self.totals.clone();
+    }
+}
+
+/// The linear system of this rank's rows.
+struct System {
+    rows: BlockRows,
+    /// Right-hand side after elimination of the prescribed displacements, N.
+    rhs: Vec<f64>,
+    /// Force of the loads on the owned nodes, without that of thermal strains, N.
+    external: Vec<f64>,
+}
+
+/// Collective. Solves the model. A solution that missed the tolerance is returned as well, without strains: see
+/// `solved.report.converged`.
+///
+/// # Errors
+/// Inverted elements, a matrix that is not positive definite, too little memory.
+pub fn solve(comm: &Comm, model: &Model, halo: &Halo, options: &SolverOptions, log: &mut Log) -> Result<Solution> {
+    let System { rows, rhs, external } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
+    let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.owned, rows.ghost);
+    let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
+    let free = &mut displacement[..rhs.len()];
+    let solved = linear_solve::solve(comm, &matrix, &rhs, free, options, log)?;
+    drop(matrix);
+    if solved.report.at_rounding_level {
+        log.warn(format!(
+            "the residual {:.1e} misses the tolerance {:.0e}, but no better solution exists in double precision: \
+             backward error {:.1e}",
+            solved.report.true_residual, options.tolerance, solved.report.backward_error
+        ));
+    }
+    log.phase("recover", "strains, stresses, reactions", |_| {
+        Ok(recover(comm, model, halo, solved, displacement, &external))
+    })
+}
+
+/// Collective. Stiffness, loads, constraints.
+fn assemble(comm: &Comm, model: &Model) -> Result<System> {
+    let (pattern, mut rows) = comm.all_ok(Pattern::new(&model.mesh))?;
+    assemble_stiffness(comm, model, &pattern, &mut rows)?;
+    let slabs: &Slabs = pattern.slabs();
+    let external = external_force(model, slabs);
+    let mut rhs = external.clone();
+    if let Some(changes) = temperature_changes(model) {
+        add_thermal_force(model, slabs, &changes, &mut rhs);
+    }
+    constrain(slabs, &model.fixed, &mut rows, &mut rhs);
+    Ok(System { rows, rhs, external })
+}
+
+/// Collective. What follows from the free displacements.
+fn recover(
+    comm: &Comm,
+    model: &Model,
+    halo: &Halo,
+    solved: Solved,
+    mut displacement: Vec<f64>,
+    external: &[f64],
+) -> Solution {
+    let n_owned = external.len();
+    for &(dof, value) in &model.fixed {
+        displacement[dof as usize] = value;
+    }
+    let (owned, ghosts) = displacement.split_at_mut(n_owned);
+    halo.forward(comm, owned, ghosts, 3);
+    let internal = internal_force(model, &displacement);
+    let mut reaction = vec![0.0; displacement.len()];
+    for dof in model.fixed.iter().map(|(dof, _)| *dof as usize).filter(|&dof| dof < n_owned) {
+        reaction[dof] = internal[dof] - external[dof];
+    }
+    let (owned, ghosts) = reaction.split_at_mut(n_owned);
+    halo.forward(comm, owned, ghosts, 3);
+    let tensors = compute_nodal_tensors(comm, model, halo, &displacement);
+    let sum = |values: &[f64]| sum_of_nodes(comm, values);
+    let (load_sum, reaction_sum) = (sum(external), sum(&reaction[..n_owned]));
+    let totals = ResultSummary {
+        max_displacement: comm.max(largest_length(&displacement[..n_owned])),
+        max_von_mises: comm.max(largest_von_mises(model, &tensors)),
+        strain_energy: strain_energy(comm, model, &displacement),
+        reaction_sum,
+        load_sum,
+        balance_error: balance_error(comm, external, &reaction[..n_owned], load_sum, reaction_sum),
+    };
+    Solution { displacement, reaction, tensors, solved, totals }
+}
+
+/// Collective. Sum over all nodes of a nodal vector given at the owned ones.
+fn sum_of_nodes(comm: &Comm, values: &[f64]) -> [f64; 3] {
+    let mut total = [0.0; 3];
+    for node in values.chunks_exact(3) {
+        (0..3).for_each(|i| total[i] += node[i]);
+    }
+    comm.sum_into(&mut total);
+    total
+}
+
+fn largest_length(vectors: &[f64]) -> f64 {
+    vectors.chunks_exact(3).map(|v| v.iter().map(|c| c * c).sum::<f64>().sqrt()).fold(0.0, f64::max)
+}
+
+fn largest_von_mises(model: &Model, tensors: &NodalTensors) -> f64 {
+    let of_node = |node: usize| {
+        let materials = tensors.materials_of(node).iter();
+        materials.map(move |&m| von_mises(&tensors.stress_at(node, m))).fold(0.0, f64::max)
+    };
+    (0..model.mesh.nodes.n_owned()).map(of_node).fold(0.0, f64::max)
+}
+
+/// Collective. Length of the sum of all forces, relative to the largest sum of their magnitudes: self-balanced loads
+/// have a zero resultant, by which nothing can be measured.
+fn balance_error(comm: &Comm, external: &[f64], reaction: &[f64], loads: [f64; 3], reactions: [f64; 3]) -> f64 {
+    let mut magnitudes = [0.0, 0.0];
+    for (magnitude, forces) in magnitudes.iter_mut().zip([external, reaction]) {
+        *magnitude = forces.iter().map(|f| f.abs()).sum();
+    }
+    comm.sum_into(&mut magnitudes);
+    let out_of_balance = (0..3).map(|i| (loads[i] + reactions[i]).powi(2)).sum::<f64>().sqrt();
+    let scale = magnitudes[0].max(magnitudes[1]);
+    if scale > 0.0 { out_of_balance / scale } else { 0.0 }
+}

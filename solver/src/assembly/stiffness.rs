@@ -1,0 +1,373 @@
+//! The threaded element loop: stiffness of all elements into this rank's rows.
+//!
+//! Each thread computes the cells of its slab of rows in chunks that stay in cache, batched by type, and adds them in
+//! ascending order of cells (see [`super::slabs`]).
+//!
+//! Invariant: writes rows of owned nodes only; communicates nothing but the news of inverted elements.
+
+use super::pattern::{BlockRows, Pattern, SlabPositions};
+use super::slabs::cells_touching;
+use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
+use crate::material::Isotropic;
+use crate::model::Model;
+use fem_mesh::{CellType, Comm, Error, LocalMesh, Result};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use std::ops::Range;
+
+/// Cells computed before their blocks are added to the matrix.
+const CHUNK: usize = 16;
+
+/// Collective. Sets `rows`, which were made with `pattern`, to the stiffness of all local cells, N/m.
+///
+/// # Errors
+/// Elements whose Jacobian determinant is not positive at every quadrature point, by their numbers in the input.
+pub fn assemble_stiffness(
+    comm: &Comm,
+    model: &Model,
+    pattern: &Pattern,
+    rows: &mut BlockRows,
+) -> Result<()> {
+    let mesh = &model.mesh;
+    let lame: Vec<[f64; 2]> = (model.materials.iter())
+        .map(Isotropic::new)
+        .map(|law| [law.lambda, law.mu])
+        .collect();
+    let slabs = pattern.slabs();
+    let (owned_start, ghost_start) = (&rows.owned.row_start, &rows.ghost.row_start);
+    let owned = slabs.split(rows.owned.values.as_chunks_mut().0, |row| owned_start[row]);
+    let ghost = slabs.split(rows.ghost.values.as_chunks_mut().0, |row| ghost_start[row]);
+    let jobs: Vec<SlabRows> = (slabs
+        .rows()
+        .zip(owned.into_iter().zip(ghost))
+        .zip(pattern.positions()))
+    .map(|((rows, (owned, ghost)), positions)| SlabRows {
+        owned_start: &owned_start[rows.start..=rows.end],
+        ghost_start: &ghost_start[rows.start..=rows.end],
+        rows,
+        owned,
+        ghost,
+        cursor: positions.start.clone(),
+        positions,
+    })
+    .collect();
+    let inverted: Vec<Vec<u64>> = (jobs.into_par_iter())
+        .map(|mut slab| {
+            let mut chunk = Chunk::default();
+            let mut cells = cells_touching(&mesh.cells, slab.rows.clone());
+            while chunk.take(&mut cells) {
+                chunk.compute(mesh, |cell| lame[usize::from(model.cell_material[cell])]);
+                chunk.for_each(|cell, stiffness| slab.add(mesh.cells.nodes_of(cell), stiffness));
+            }
+            chunk
+                .inverted
+                .iter()
+                .map(|&cell| mesh.cell_ids[cell])
+                .collect()
+        })
+        .collect();
+    check_orientation(comm, inverted.concat())
+}
+
+/// Collective. An error that names the elements of `inverted` (numbers of the input, in any order, with repetitions)
+/// if any rank has one.
+fn check_orientation(comm: &Comm, inverted: Vec<u64>) -> Result<()> {
+    let mut all = comm.all_gather(&inverted).concat();
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let first: Vec<String> = all.iter().take(10).map(u64::to_string).collect();
+    let (noun, verb) = if all.len() == 1 {
+        ("element", "has")
+    } else {
+        ("elements", "have")
+    };
+    let more = if all.len() > 10 { ", ..." } else { "" };
+    let what = format!(
+        "{} {noun} {verb} a negative or zero Jacobian: {noun} {}{more}",
+        all.len(),
+        first.join(", ")
+    );
+    Err(Error::model(what)
+        .expected("elements that are not inside out, flat or folded")
+        .advice("check the order of their nodes, and of curved elements the mid-side nodes; then mesh again near them"))
+}
+
+/// A few cells in ascending order with their stiffness matrices.
+struct Chunk {
+    kernel: StiffnessKernel,
+    cells: Vec<usize>,
+    /// Where the stiffness of each cell begins in `stiffness`.
+    start: Vec<usize>,
+    stiffness: Vec<f64>,
+    coords: Vec<[f64; 3]>,
+    lame: Vec<[f64; 2]>,
+    inverted: Vec<usize>,
+}
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Chunk {
+            kernel: StiffnessKernel::default(),
+            cells: Vec::with_capacity(CHUNK),
+            start: vec![0; CHUNK],
+            stiffness: Vec::new(),
+            coords: Vec::new(),
+            lame: Vec::new(),
+            inverted: Vec::new(),
+        }
+    }
+}
+
+impl Chunk {
+    /// Takes the next cells; false if there are none left.
+    fn take(&mut self, cells: &mut impl Iterator<Item = usize>) -> bool {
+        self.cells.clear();
+        self.cells.extend(cells.take(CHUNK));
+        !self.cells.is_empty()
+    }
+
+    /// Computes the stiffness of the cells, those of one type together.
+    fn compute(&mut self, mesh: &LocalMesh, lame_of: impl Fn(usize) -> [f64; 2]) {
+        let mut end = 0;
+        let types = &mesh.cells.types;
+        for cell_type in CellType::SOLIDS {
+            let begin = end;
+            self.coords.clear();
+            self.lame.clear();
+            for (at, &cell) in self
+                .cells
+                .iter()
+                .enumerate()
+                .filter(|&(_, &cell)| types[cell] == cell_type)
+            {
+                self.start[at] = end;
+                end += stiffness_len(cell_type);
+                self.coords.extend(
+                    mesh.cells
+                        .nodes_of(cell)
+                        .iter()
+                        .map(|&node| mesh.coords[node as usize]),
+                );
+                self.lame.push(lame_of(cell));
+            }
+            if end == begin {
+                continue;
+            }
+            if self.stiffness.len() < end {
+                self.stiffness.resize(end, 0.0);
+            }
+            let mut min_det = [0.0; CHUNK];
+            let elements = Elements {
+                cell_type,
+                coords: &self.coords,
+                lame: &self.lame,
+            };
+            self.kernel
+                .compute(elements, &mut self.stiffness[begin..end], &mut min_det);
+            let of_type = self.cells.iter().filter(|&&cell| types[cell] == cell_type);
+            self.inverted.extend(
+                of_type
+                    .zip(min_det)
+                    .filter(|&(_, det)| det.is_nan() || det <= 0.0)
+                    .map(|(&cell, _)| cell),
+            );
+        }
+    }
+
+    /// Calls `f(cell, half of its stiffness)` in ascending order of cells.
+    fn for_each(&self, mut f: impl FnMut(usize, &[[f64; 9]])) {
+        for (&cell, &start) in self.cells.iter().zip(&self.start) {
+            f(cell, self.stiffness[start..].as_chunks().0);
+        }
+    }
+}
+
+/// The rows that one thread writes.
+struct SlabRows<'a> {
+    rows: Range<usize>,
+    owned_start: &'a [usize],
+    ghost_start: &'a [usize],
+    owned: &'a mut [[f64; 9]],
+    ghost: &'a mut [[f64; 9]],
+    /// Next position to read for each row.
+    cursor: Vec<usize>,
+    positions: &'a SlabPositions,
+}
+
+impl SlabRows<'_> {
+    /// Adds the blocks of a cell to the rows of the slab. `half` holds K_ab, a <= b, row by row.
+    fn add(&mut self, nodes: &[u32], half: &[[f64; 9]]) {
+        let n = nodes.len();
+        // Place of K_aa in `half`.
+        let mut diagonal = 0;
+        for (a, &node) in nodes.iter().enumerate() {
+            if self.rows.contains(&(node as usize)) {
+                let row = node as usize - self.rows.start;
+                let at = self.cursor[row];
+                self.cursor[row] += n;
+                let positions = &self.positions.values[at..at + n];
+                let mut target = RowBlocks {
+                    owned: &mut self.owned[places(self.owned_start, row)],
+                    ghost: &mut self.ghost[places(self.ghost_start, row)],
+                };
+                if at == self.positions.start[row] {
+                    target.clear();
+                }
+                // K_ab = K_ba^T for b < a; K_ba stands a - b places after K_bb.
+                let mut place = a;
+                for (b, &position) in positions[..a].iter().enumerate() {
+                    target.add_transposed(position, &half[place]);
+                    place += n - b - 1;
+                }
+                for (block, &position) in half[diagonal..].iter().zip(&positions[a..]) {
+                    target.add(position, block);
+                }
+            }
+            diagonal += n - a;
+        }
+    }
+}
+
+/// Blocks of row `row` of a slab among those of the slab.
+fn places(row_start: &[usize], row: usize) -> Range<usize> {
+    row_start[row] - row_start[0]..row_start[row + 1] - row_start[0]
+}
+
+/// Blocks of one row.
+struct RowBlocks<'a> {
+    owned: &'a mut [[f64; 9]],
+    ghost: &'a mut [[f64; 9]],
+}
+
+impl RowBlocks<'_> {
+    /// Zeros, written when the row is first met: the page is first touched by a write and stays in cache.
+    fn clear(&mut self) {
+        self.owned.fill([0.0; 9]);
+        self.ghost.fill([0.0; 9]);
+    }
+
+    #[inline]
+    fn at(&mut self, position: u16) -> &mut [f64; 9] {
+        let position = usize::from(position);
+        let n_owned = self.owned.len();
+        if position < n_owned {
+            &mut self.owned[position]
+        } else {
+            &mut self.ghost[position - n_owned]
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, position: u16, block: &[f64; 9]) {
+        for (value, add) in self.at(position).iter_mut().zip(block) {
+            *value += add;
+        }
+    }
+
+    #[inline]
+    fn add_transposed(&mut self, position: u16, [xx, xy, xz, yx, yy, yz, zx, zy, zz]: &[f64; 9]) {
+        let transposed = [*xx, *yx, *zx, *xy, *yy, *zy, *xz, *yz, *zz];
+        self.add(position, &transposed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::assemble_stiffness;
+    use crate::assembly::Pattern;
+    use crate::assembly::test_models::{dense, mixed_mesh, model, split};
+    use fem_mesh::CellType;
+    use fem_mesh::Comm;
+    use fem_mesh::comm::run_threads;
+
+    #[test]
+    fn the_matrix_is_symmetric_and_free_of_forces_in_rigid_motion() {
+        let comm = Comm::alone();
+        let model = model(split(&comm, &mixed_mesh()));
+        let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
+        assemble_stiffness(&comm, &model, &pattern, &mut rows).unwrap();
+        let k = dense(&model.mesh, &rows);
+        assert!((&k - k.transpose()).norm() < 1e-14 * k.norm());
+        let coords = &model.mesh.coords;
+        for i in 0..3 {
+            let turned = coords.iter().flat_map(|x| {
+                let mut u = [0.0; 3];
+                u[i] = -x[(i + 1) % 3];
+                u[(i + 1) % 3] = x[i];
+                u
+            });
+            let u = nalgebra::DVector::from_iterator(3 * coords.len(), turned);
+            assert!((&k * &u).norm() < 1e-13 * k.norm() * u.norm());
+            let moved =
+                nalgebra::DVector::from_fn(
+                    3 * coords.len(),
+                    |row, _| if row % 3 == i { 1.0 } else { 0.0 },
+                );
+            assert!((&k * &moved).norm() < 1e-13 * k.norm() * moved.norm());
+        }
+    }
+
+    #[test]
+    fn any_number_of_slabs_gives_the_same_bits() {
+        let comm = Comm::alone();
+        let model = model(split(&comm, &mixed_mesh()));
+        let with_slabs = |n| {
+            let (pattern, mut rows) = Pattern::with_slabs(&model.mesh, n).unwrap();
+            assemble_stiffness(&comm, &model, &pattern, &mut rows).unwrap();
+            rows
+        };
+        let expected = with_slabs(1);
+        assert!(expected.owned.values.iter().all(|v| v.is_finite()));
+        for n_slabs in [2, 3, 5] {
+            assert_eq!(with_slabs(n_slabs), expected);
+        }
+    }
+
+    #[test]
+    fn ranks_together_hold_the_matrix_of_one_rank() {
+        let mesh = mixed_mesh();
+        let alone = Comm::alone();
+        let whole = model(split(&alone, &mesh));
+        let (pattern, mut rows) = Pattern::new(&whole.mesh).unwrap();
+        assemble_stiffness(&alone, &whole, &pattern, &mut rows).unwrap();
+        let expected = dense(&whole.mesh, &rows);
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let part = model(split(comm, &mesh));
+                let (pattern, mut rows) = Pattern::new(&part.mesh).unwrap();
+                assemble_stiffness(comm, &part, &pattern, &mut rows).unwrap();
+                let k = dense(&part.mesh, &rows);
+                let first = 3 * part.mesh.nodes.offset() as usize;
+                let own = 3 * part.mesh.nodes.n_owned();
+                let error = (k.rows(first, own) - expected.rows(first, own)).norm();
+                assert!(error < 1e-14 * expected.norm());
+            });
+        }
+    }
+
+    #[test]
+    fn inverted_elements_are_named_once_on_every_rank() {
+        let mut mesh = mixed_mesh();
+        let mut bad = Vec::new();
+        for cell in (0..mesh.n_cells())
+            .filter(|&c| mesh.cells.types[c] == CellType::Hex8)
+            .take(2)
+        {
+            let start = mesh.cells.offsets[cell] as usize;
+            mesh.cells.nodes.swap(start, start + 6);
+            bad.push(mesh.cell_ids[cell]);
+        }
+        let list = format!("elements {}, {}", bad[0], bad[1]);
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let model = model(split(comm, &mesh));
+                let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
+                let error = assemble_stiffness(comm, &model, &pattern, &mut rows).unwrap_err();
+                assert_eq!(error.exit_code(), 3);
+                assert!(error.to_string().contains(&list), "{error}");
+            });
+        }
+    }
+}

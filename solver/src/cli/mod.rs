@@ -1,0 +1,126 @@
+//! The commands of the program: what each prints, and the exit code it ends with.
+//!
+//! stdout carries results, stderr progress and the one error message; both from rank 0 only.
+//!
+//! Invariant: no numerics; every command is a few calls into the library.
+
+mod args;
+mod gallery;
+mod table;
+mod verify;
+
+use args::{CasesAction, CheckArgs, Cli, Command, CommonArgs, MeshAction, RunArgs};
+use clap::Parser;
+use fem_mesh::{Comm, Error, Result};
+use fem_solve::log::Log;
+use fem_solve::run::{self, Request};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Collective. Reads the command line and does what it asks; the exit code of the program.
+pub(crate) fn dispatch(comm: &Comm) -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            if comm.is_root() {
+                // Nothing can be done about a closed pipe.
+                let _ = error.print();
+            }
+            return error.exit_code();
+        }
+    };
+    let outcome = match cli.command {
+        None => run_command(comm, &cli.run),
+        Some(Command::Run(args)) => run_command(comm, &args),
+        Some(Command::Check(args)) => check_command(comm, &args),
+        Some(Command::Cases(args)) => {
+            on_root(comm, || match args.action.unwrap_or(CasesAction::List) {
+                CasesAction::List => gallery::list(),
+                CasesAction::Copy { name, directory } => gallery::copy(&name, &directory),
+            })
+        }
+        Some(Command::Verify(args)) => verify::verify(comm, &args),
+        Some(Command::Mesh(args)) => match args.action {
+            MeshAction::Info { file } => on_root(comm, || mesh_info(&file)),
+        },
+        Some(Command::Schema) => on_root(comm, || Ok(fem_io::schema::case_schema())),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            if comm.is_root() {
+                eprintln!("error: {error}");
+            }
+            error.exit_code()
+        }
+    }
+}
+
+/// Prints on stdout; a closed pipe is no error of ours.
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+}
+
+/// Collective. Does serial work on rank 0 and prints the text it returns.
+fn on_root(comm: &Comm, work: impl FnOnce() -> Result<String>) -> Result<i32> {
+    let text = if comm.is_root() {
+        work()
+    } else {
+        Ok(String::new())
+    };
+    let text = comm.all_ok(text)?;
+    if comm.is_root() {
+        print(&text);
+    }
+    Ok(0)
+}
+
+fn request(case: &Path, output: Option<PathBuf>, common: &CommonArgs) -> Request {
+    Request {
+        case: case.to_path_buf(),
+        output,
+        overrides: common.overrides.clone(),
+        threads: common.threads.map(|n| n as usize),
+    }
+}
+
+fn run_command(comm: &Comm, args: &RunArgs) -> Result<i32> {
+    let case = args
+        .case
+        .as_deref()
+        .ok_or_else(|| Error::input("no case file given").expected("a case.toml"))?;
+    let mut log = Log::new(comm.is_root() && !args.common.quiet);
+    let summary = run::run(
+        comm,
+        &request(case, args.output.clone(), &args.common),
+        &mut log,
+    )?;
+    if comm.is_root() {
+        print(&table::of_summary(&summary));
+        if let Some(error) = &summary.error {
+            eprintln!("error: {error}");
+        }
+    }
+    Ok(summary.exit_code)
+}
+
+fn check_command(comm: &Comm, args: &CheckArgs) -> Result<i32> {
+    let mut log = Log::new(comm.is_root() && !args.common.quiet);
+    let inspection = run::inspect(comm, &request(&args.case, None, &args.common), &mut log)?;
+    if comm.is_root() {
+        print(&table::of_inspection(&inspection));
+    }
+    Ok(0)
+}
+
+fn mesh_info(file: &Path) -> Result<String> {
+    let read = fem_io::mesh_file::read(file)?;
+    for warning in &read.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(format!(
+        "{}\n{}",
+        file.display(),
+        fem_io::mesh_info::describe(&read.mesh)
+    ))
+}

@@ -1,0 +1,15 @@
+//! Finite elements: shape functions, quadrature, geometry of a cell and the stiffness of solid elements.
+//!
+//! Invariant: works on the numbers of single cells; knows neither meshes nor ranks.
+
+pub mod geometry;
+mod lanes;
+pub mod quadrature;
+pub mod shape;
+pub mod solid;
+#[cfg(test)]
+pub(crate) mod test_cells;
+
+pub use quadrature::{Purpose, Tabulation};
+pub use shape::MAX_NODES;
+pub use solid::StiffnessKernel;

@@ -1,0 +1,264 @@
+//! The steps of a run, in order: case, mesh, partition, model, solution, results. Start reading here.
+//!
+//! Invariant: straight-line code that calls the parts; no numerics of its own.
+
+use crate::analysis::linear_static::{self, Solution};
+use crate::log::{Log, peak_memory_mib};
+use crate::model::Model;
+use crate::parallel::{self, Parallelism};
+use crate::resolve::{Names, Resolved, resolve};
+use crate::restraint::{FreeBody, free_bodies};
+use crate::{input, output, probes};
+use fem_io::atomic::prepare_directory;
+use fem_io::case::{self, AnalysisKind, Case, MeshSource, Partitioner};
+use fem_io::results::{RESULTS_FILE, write_results};
+use fem_io::summary::{Memory, MeshSummary, ParallelSummary, PartitionSummary, SUMMARY_FILE, Status, Summary, Times};
+use fem_mesh::report::PartitionReport;
+use fem_mesh::{CellType, Comm, Error, ErrorKind, Halo, LocalMesh, Result};
+use std::path::{Path, PathBuf};
+
+pub use crate::inspect::{Inspection, inspect};
+
+/// Name under which the summary of earlier results is kept when a later run into the same directory fails.
+const KEPT_SUMMARY_FILE: &str = "summary.previous.json";
+
+/// What the user asked for on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The case file.
+    pub case: PathBuf,
+    /// Directory of the results, if not the case's own.
+    pub output: Option<PathBuf>,
+    /// `KEY=VALUE` changes of the case.
+    pub overrides: Vec<String>,
+    /// Ceiling on the threads of a rank, if not the case's own.
+    pub threads: Option<usize>,
+}
+
+/// A case with its model on this rank, ready to be solved.
+pub struct Prepared {
+    /// The case.
+    pub case: Case,
+    /// The model of this rank, with the sets of its mesh and warnings.
+    pub resolved: Resolved,
+    /// Exchange plan of the nodes.
+    pub halo: Halo,
+    /// How the mesh was divided.
+    pub partition: PartitionReport,
+    /// Ranks and threads.
+    pub parallelism: Parallelism,
+}
+
+/// Collective. Runs a case and leaves its results and `summary.json` in the output directory. The summary of a case
+/// with a failed check has exit code 1 and says which.
+///
+/// # Errors
+/// Whatever keeps the case from being solved; once the output directory is known, a summary with the error is
+/// written there all the same.
+pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
+    let case = load_case(comm, request)?;
+    let directory = request.output.clone().unwrap_or_else(|| case.output.directory.clone());
+    prepare_directory(comm, &directory)?;
+    let mut summary = Summary {
+        title: case.title.clone(),
+        analysis: case.analysis.kind.name().to_owned(),
+        ..Summary::default()
+    };
+    let outcome = match case.analysis.kind {
+        AnalysisKind::Static => run_static(comm, case, request, &directory, &mut summary, log),
+    };
+    if let Err(error) = &outcome {
+        let not_converged = error.kind() == ErrorKind::NotConverged;
+        summary.status = if not_converged { Status::NotConverged } else { Status::Failed };
+        summary.exit_code = error.exit_code();
+        summary.error = Some(error.to_string());
+    }
+    record_costs(comm, log, &mut summary);
+    let written = if comm.is_root() { write_summary(&directory, &summary) } else { Ok(()) };
+    comm.all_ok(outcome.and(written))?;
+    Ok(summary)
+}
+
+/// Collective. Steps 3 to 10 of a linear static run.
+fn run_static(
+    comm: &Comm,
+    case: Case,
+    request: &Request,
+    directory: &Path,
+    summary: &mut Summary,
+    log: &mut Log,
+) -> Result<()> {
+    let prepared = prepare(comm, case, request, log)?;
+    describe(comm, &prepared, summary);
+    let (case, model) = (&prepared.case, &prepared.resolved.model);
+    require_supports(comm, case, model, &prepared.halo)?;
+    let solution = linear_static::solve(comm, model, &prepared.halo, &case.solver, log)?;
+    solution.describe(summary);
+    require_convergence(&solution, case)?;
+    log.phase("recover", "probes", |_| {
+        let names = Names { catalog: &prepared.resolved.catalog, mesh: &model.mesh };
+        probes::evaluate(comm, case, model, &names, &solution, summary)
+    })?;
+    log.phase("write", "write results", |_| {
+        let part = output::part_data(comm, &case.output.fields, model, &solution);
+        write_results(comm, directory, &part)
+    })?;
+    summary.status = Status::Converged;
+    summary.exit_code = 0;
+    probes::judge(case, summary);
+    Ok(())
+}
+
+/// Collective. The case: rank 0 reads the text, every rank parses it.
+///
+/// # Errors
+/// Those of [`case::load_text`] and [`case::parse`], on every rank.
+pub fn load_case(comm: &Comm, request: &Request) -> Result<Case> {
+    let text = if comm.is_root() { case::load_text(&request.case, &request.overrides) } else { Ok(String::new()) };
+    let text = comm.broadcast_text(comm.all_ok(text)?);
+    case::parse(&request.case, &text)
+}
+
+/// Collective. Steps 3 to 6: mesh, partition, model, threads.
+///
+/// # Errors
+/// Bad mesh files, sets that do not exist, elements without material, ...
+pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Result<Prepared> {
+    let label = match &case.mesh.source {
+        MeshSource::File(path) => format!("read {}", path.display()),
+        MeshSource::Box(_) => "generate the box".to_owned(),
+    };
+    let (raw, warnings) = log.phase("read", &label, |_| input::read_mesh(comm, &case))?;
+    warnings.into_iter().for_each(|w| log.warn(w));
+    if matches!(case.mesh.source, MeshSource::Box(_)) && case.parallel.partitioner == Partitioner::Metis {
+        log.warn("a generated box is divided into blocks; the partitioner \"metis\" is for mesh files");
+    }
+    let (mesh, partition) =
+        log.phase("partition", "partition and distribute", |_| input::distribute_mesh(comm, &case, raw))?;
+    let resolved = log.phase("partition", "resolve sets, loads and supports", |_| resolve(comm, &case, mesh))?;
+    resolved.warnings.iter().for_each(|w| log.warn(w.as_str()));
+    let halo = Halo::new(comm, &resolved.model.mesh.nodes);
+    let ceiling = request.threads.or(case.parallel.threads);
+    let parallelism = parallel::decide(comm, 3 * resolved.model.mesh.nodes.n_global(), ceiling);
+    parallel::start_threads(parallelism.threads)?;
+    log.note(&parallelism.decision);
+    Ok(Prepared { case, resolved, halo, partition, parallelism })
+}
+
+/// Collective. Sizes of the model, for the summary.
+fn describe(comm: &Comm, prepared: &Prepared, summary: &mut Summary) {
+    let mesh = &prepared.resolved.model.mesh;
+    summary.mesh = mesh_summary(comm, mesh);
+    summary.dofs = 3 * mesh.nodes.n_global();
+    let p = &prepared.parallelism;
+    summary.parallel = ParallelSummary {
+        ranks: p.n_ranks,
+        threads_per_rank: comm.max(p.threads as f64) as usize,
+        hosts: p.n_hosts,
+        decision: p.decision.clone(),
+    };
+    let partition = &prepared.partition;
+    summary.partition = PartitionSummary {
+        method: partition.method.clone(),
+        imbalance: partition.imbalance,
+        edge_cut: partition.edge_cut,
+        halo_nodes_max: partition.halo_nodes_max,
+    };
+}
+
+/// Collective. Counts of the whole mesh.
+pub fn mesh_summary(comm: &Comm, mesh: &LocalMesh) -> MeshSummary {
+    let mut summary =
+        MeshSummary { nodes: mesh.nodes.n_global(), elements: mesh.n_global_cells, ..MeshSummary::default() };
+    for cell_type in CellType::SOLIDS {
+        let owned = &mesh.cells.types[..mesh.n_owned_cells];
+        let n = comm.sum_u64(owned.iter().filter(|&&t| t == cell_type).count() as u64);
+        if n > 0 {
+            summary.by_type.insert(cell_type.name().to_owned(), n);
+        }
+    }
+    summary
+}
+
+/// Collective. That no body can move without resistance.
+///
+/// # Errors
+/// A body with free rigid motions, named.
+pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) -> Result<()> {
+    let free = free_bodies(comm, model, halo);
+    let Some(first) = free.first() else { return Ok(()) };
+    Err(Error::model(describe_free_body(first, free.len()))
+        .in_file(&case.path)
+        .expected("supports that hold all six rigid motions of every body")
+        .advice("add a [[constraint]], or join the body to one that is held"))
+}
+
+fn describe_free_body(body: &FreeBody, n_free: usize) -> String {
+    let [low, high] = body.bounds.map(|x| format!("({:.4}, {:.4}, {:.4})", x[0], x[1], x[2]));
+    let others = match n_free {
+        1 => String::new(),
+        n => format!(" ({} more bodies are free as well)", n - 1),
+    };
+    format!(
+        "the model is not restrained: {} of the body with node {} ({} nodes, from {low} to {high}) left free{others}",
+        body.motions.join(", "),
+        body.first_node_id,
+        body.n_nodes
+    )
+}
+
+/// The tolerance was met, or what can be met in double precision.
+fn require_convergence(solution: &Solution, case: &Case) -> Result<()> {
+    let report = &solution.solved.report;
+    if report.converged {
+        return Ok(());
+    }
+    let limit = case.solver.max_iterations;
+    let what = format!(
+        "not converged: residual {:.2e} of the wanted {:.0e} after {} iterations",
+        report.true_residual, case.solver.tolerance, report.iterations
+    );
+    let advice = if report.iterations >= limit {
+        format!("raise solver.max_iterations (now {limit}), or use solver.method = \"direct\" if the model is small")
+    } else {
+        "no further progress: the model is badly conditioned; look for nearly free parts, extreme stiffness ratios \
+         or flat elements, or use solver.method = \"direct\""
+            .to_owned()
+    };
+    Err(Error::not_converged(what).advice(advice))
+}
+
+/// Collective. Times of the slowest rank, and memory.
+fn record_costs(comm: &Comm, log: &Log, summary: &mut Summary) {
+    let seconds = |name: &str| comm.max(log.seconds(name));
+    summary.time_s = Times {
+        read: seconds("read"),
+        partition: seconds("partition"),
+        assemble: seconds("assemble"),
+        setup: seconds("setup"),
+        solve: seconds("solve"),
+        recover: seconds("recover"),
+        write: seconds("write"),
+        total: comm.max(log.total_seconds()),
+    };
+    let peak_per_rank = comm.all_gather(&[peak_memory_mib()]).concat();
+    let peak_total = peak_per_rank.iter().sum();
+    summary.memory_mib = Memory { peak_per_rank, peak_total };
+    summary.warnings = log.warnings().to_vec();
+}
+
+/// Writes the summary. That of a failed run leaves an earlier one, whose results are still in the directory, beside it.
+fn write_summary(directory: &Path, summary: &Summary) -> Result<()> {
+    let path = directory.join(SUMMARY_FILE);
+    let kept = directory.join(KEPT_SUMMARY_FILE);
+    let is_of_results = summary.status == Status::Converged;
+    let moved = if is_of_results && kept.exists() {
+        std::fs::remove_file(&kept)
+    } else if !is_of_results && path.exists() && directory.join(RESULTS_FILE).exists() && !kept.exists() {
+        std::fs::rename(&path, &kept)
+    } else {
+        Ok(())
+    };
+    moved.map_err(|e| Error::machine(format!("cannot keep the earlier summary: {e}")).in_file(&kept))?;
+    summary.write(directory).map(|_| ())
+}
