@@ -8,8 +8,8 @@
 use super::{BlockCsr, Scalar};
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSliceMut};
 
-/// Rows that a thread takes at a time: about 3 MB of a matrix with 27 blocks of 3 x 3 a row.
-const ROWS_PER_TASK: usize = 1536;
+/// Rows that a thread takes at a time: about 2 MB of a matrix with 27 blocks of 3 x 3 a row.
+const ROWS_PER_TASK: usize = 1024;
 
 /// Consecutive block rows of a matrix, as the kernels see them.
 #[derive(Clone, Copy, Debug)]
