@@ -66,15 +66,15 @@ pub fn conjugate_gradients(
         x.fill(0.0);
         return Ok(SolveReport::of_zero());
     }
-    let mut cg = Cg::new(comm, system, options, norm_b);
-    let mut residual = cg.true_residual(b, x)?;
+    let mut cg = Cg::new(system, options, norm_b);
+    let mut residual = cg.true_residual(comm, b, x)?;
     cg.record(residual, progress);
     let mut aim = options.tolerance;
     let mut stalled = false;
     while residual > options.tolerance && cg.iterations < options.max_iterations {
-        cg.run(x, aim, progress)?;
+        cg.run(comm, x, aim, progress)?;
         let before = residual;
-        residual = cg.true_residual(b, x)?;
+        residual = cg.true_residual(comm, b, x)?;
         if residual > PROGRESS * before {
             stalled = cg.iterations < options.max_iterations;
             break;
@@ -87,7 +87,6 @@ pub fn conjugate_gradients(
 
 /// The vectors and counters of one solution.
 struct Cg<'a> {
-    comm: &'a Comm,
     system: System<'a>,
     options: &'a CgOptions,
     norm_b: f64,
@@ -102,11 +101,10 @@ struct Cg<'a> {
 }
 
 impl<'a> Cg<'a> {
-    fn new(comm: &'a Comm, system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
+    fn new(system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
         let zeros = vec![0.0; system.matrix.n_owned()];
         let (r, z, p) = (zeros.clone(), zeros.clone(), zeros);
         Cg {
-            comm,
             system,
             options,
             norm_b,
@@ -118,16 +116,15 @@ impl<'a> Cg<'a> {
         }
     }
 
-    /// Leaves b - A x in `r`; returns its norm relative to that of b.
-    fn true_residual(&mut self, b: &[f64], x: &[f64]) -> Result<f64> {
-        self.system.matrix.apply(self.comm, x, &mut self.r);
-        let rr = self.comm.sum(vector::residual_in_place(b, &mut self.r));
+    /// Collective. Leaves b - A x in `r`; returns its norm relative to that of b.
+    fn true_residual(&mut self, comm: &Comm, b: &[f64], x: &[f64]) -> Result<f64> {
+        self.system.matrix.apply(comm, x, &mut self.r);
+        let rr = comm.sum(vector::residual_in_place(b, &mut self.r));
         self.finite(rr.sqrt() / self.norm_b, "residual")
     }
 
-    /// Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
-    fn run(&mut self, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
-        let comm = self.comm;
+    /// Collective. Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
+    fn run(&mut self, comm: &Comm, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
         let System {
             matrix,
             preconditioner,

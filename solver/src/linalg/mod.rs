@@ -8,6 +8,7 @@
 pub mod block_csr;
 pub mod dist_matrix;
 pub mod operator;
+pub mod pages;
 pub mod scalar;
 mod simd;
 pub mod spmv;
