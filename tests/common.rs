@@ -179,7 +179,7 @@ pub(crate) fn smooth_box(comm: &Comm, cell_type: CellType, n: usize) -> LocalMes
 }
 
 fn is_on_boundary(x: [f64; 3]) -> bool {
-    x.iter().any(|&v| v < 1e-12 || v > 1.0 - 1e-12)
+    !x.iter().all(|v| (1e-12..=1.0 - 1e-12).contains(v))
 }
 
 /// A model of one material with no load, whose boundary nodes are held at `field`.
