@@ -66,7 +66,7 @@ def fem_solve(n, ranks, threads, settings=()):
 def parsed(text):
     """The figures of a line of `key=value` pairs that starts with RESULT."""
     line = next(line for line in text.splitlines() if line.startswith("RESULT"))
-    value = {k: float(v) for k, v in re.findall(r"(\w+)=([-+.\deE]+)(?:\s|$)", line)}
+    value = {k: float(v) for k, v in re.findall(r"(\w+)=(-?\d[-+.\deE]*)(?:\s|$)", line)}
     assembly = value["assembly"] + value.get("prealloc", 0.0)
     return {
         "assembly": assembly,
