@@ -134,7 +134,7 @@ def table(n, medians):
     lines = [
         f"### n = {n}: {3 * (n + 1) ** 3:,} degrees of freedom",
         "",
-        "| program | assembly s | set-up s | solve s | total s | total, ours = 1 | iterations | memory MiB | max u |",
+        "| program | assembly s | set-up s | solve s | total s | total, ours = 1 | iterations | memory MiB | displacement |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for name, m in medians.items():
