@@ -101,10 +101,7 @@ fn warnings(case: &Case, sets: &SetCatalog) -> Vec<String> {
     let empty = case.sets.iter().filter(|set| is_empty(&set.name));
     let mut warnings: Vec<String> = empty
         .map(|set| {
-            let what = format!(
-                "[[set]] \"{}\" has no members; nothing uses it",
-                set.name
-            );
+            let what = format!("[[set]] \"{}\" has no members; nothing uses it", set.name);
             case.error_at(set.place, what).to_string()
         })
         .collect();

@@ -2,10 +2,11 @@
 //!
 //! Invariant: solves nothing and allocates nothing of the size of the matrix.
 
+use crate::assembly::{Slabs, external_force};
 use crate::log::Log;
-use crate::model::Model;
+use crate::model::{Load, Model};
 use crate::run::{Request, load_case, mesh_summary, prepare, require_supports};
-use fem_io::case::{Method, SolverOptions};
+use fem_io::case::{Case, Method, SolverOptions};
 use fem_io::check::SetKind;
 use fem_io::summary::MeshSummary;
 use fem_mesh::adjacency::node_cells;
@@ -24,11 +25,26 @@ pub struct SetLine {
     pub size: u64,
 }
 
+/// What a material is used for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaterialLine {
+    /// Its name.
+    pub name: String,
+    /// Number of its elements in the whole mesh.
+    pub n_elements: u64,
+    /// Their volume, m3.
+    pub volume: f64,
+    /// Their mass, kg; `None` where the case gives no density.
+    pub mass: Option<f64>,
+}
+
 /// What `check` found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inspection {
     /// Title of the case.
     pub title: String,
+    /// The case's label of its unit set.
+    pub units: String,
     /// Type of analysis.
     pub analysis: &'static str,
     /// Counts of the mesh.
@@ -41,8 +57,10 @@ pub struct Inspection {
     pub n_prescribed: u64,
     /// All sets.
     pub sets: Vec<SetLine>,
-    /// Name of each material and its number of elements.
-    pub materials: Vec<(String, u64)>,
+    /// Materials.
+    pub materials: Vec<MaterialLine>,
+    /// Sum of the loads, changes of temperature left out, N.
+    pub load_sum: [f64; 3],
     /// Number of constraints.
     pub n_constraints: usize,
     /// Number of loads.
@@ -61,7 +79,8 @@ pub struct Inspection {
 /// As for a run, up to the solution.
 pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspection> {
     let case = load_case(comm, request)?;
-    let prepared = prepare(comm, case, request, log)?;
+    let mut prepared = prepare(comm, case, request, log)?;
+    let materials = measure_materials(comm, &prepared.case, &mut prepared.resolved.model);
     let (case, model) = (&prepared.case, &prepared.resolved.model);
     require_supports(comm, case, model, &prepared.halo)?;
     let mesh = &model.mesh;
@@ -83,13 +102,15 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
     });
     Ok(Inspection {
         title: case.title.clone(),
+        units: case.units.clone(),
         analysis: case.analysis.kind.name(),
         mesh: mesh_summary(comm, mesh),
         bounds: [bounds.min, bounds.max],
         n_dofs,
         n_prescribed: comm.sum_u64(owned_fixed.count() as u64),
         sets: sets.collect(),
-        materials: material_sizes(comm, model),
+        materials,
+        load_sum: load_sum(comm, model),
         n_constraints: case.constraints.len(),
         n_loads: case.loads.len(),
         method: crate::analysis::linear_solve::describe_choice(&case.solver, n_dofs),
@@ -98,16 +119,40 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
     })
 }
 
-/// Collective. Name and number of elements of each material.
-fn material_sizes(comm: &Comm, model: &Model) -> Vec<(String, u64)> {
-    let owned = &model.cell_material[..model.mesh.n_owned_cells];
-    let size = |index: usize| owned.iter().filter(|&&m| usize::from(m) == index).count() as u64;
-    model
-        .materials
-        .iter()
-        .enumerate()
-        .map(|(i, m)| (m.name.clone(), comm.sum_u64(size(i))))
-        .collect()
+/// Collective. Sizes of the materials. The volume of a material is the resultant of a unit force per volume on it.
+/// The loads of `model` are changed on the way and put back.
+fn measure_materials(comm: &Comm, case: &Case, model: &mut Model) -> Vec<MaterialLine> {
+    let loads = std::mem::take(&mut model.loads);
+    let mut lines = Vec::with_capacity(case.materials.len());
+    for (index, material) in case.materials.iter().enumerate() {
+        let is_of = |&cell: &u32| usize::from(model.cell_material[cell as usize]) == index;
+        let cells: Vec<u32> = (0..model.mesh.n_cells() as u32).filter(is_of).collect();
+        let n_owned = cells.partition_point(|&cell| (cell as usize) < model.mesh.n_owned_cells);
+        model.loads = vec![Load::BodyForce {
+            cells,
+            body_force: [1.0, 0.0, 0.0],
+        }];
+        let volume = load_sum(comm, model)[0];
+        lines.push(MaterialLine {
+            name: material.name.clone(),
+            n_elements: comm.sum_u64(n_owned as u64),
+            volume,
+            mass: material.density.map(|density| density * volume),
+        });
+    }
+    model.loads = loads;
+    lines
+}
+
+/// Collective. Sum of the loads, N.
+fn load_sum(comm: &Comm, model: &Model) -> [f64; 3] {
+    let slabs = Slabs::even(model.mesh.nodes.n_owned(), rayon::current_num_threads());
+    let mut sum = [0.0; 3];
+    for force in external_force(model, &slabs).chunks_exact(3) {
+        (0..3).for_each(|i| sum[i] += force[i]);
+    }
+    comm.sum_into(&mut sum);
+    sum
 }
 
 /// Bytes that this rank will need at the peak of a run: program, mesh, matrix, vectors, factor.

@@ -1,6 +1,7 @@
 //! What the user sees while the program runs: phases with their times, a bar for the solver, notes and warnings.
 //!
-//! Everything goes to stderr, from rank 0 only: bars on a terminal, plain lines otherwise, nothing when quiet.
+//! Everything goes to stderr, from rank 0 only: bars on a terminal, plain lines otherwise; when quiet, only warnings
+//! and remarks about files.
 //! Also measures: seconds of each phase, peak memory of this process.
 //!
 //! Invariant: knows no model; never communicates.
@@ -12,8 +13,11 @@ use std::time::{Duration, Instant};
 /// Seconds between two lines of progress where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Log of one rank; speaks only if it was made with `speaks`.
+/// Log of one rank.
 pub struct Log {
+    /// Whether warnings are shown.
+    warns: bool,
+    /// Whether progress is shown.
     speaks: bool,
     terminal: bool,
     start: Instant,
@@ -24,8 +28,14 @@ pub struct Log {
 impl Log {
     /// `speaks`: whether this rank writes to stderr.
     pub fn new(speaks: bool) -> Self {
+        Log::with_progress(speaks, speaks)
+    }
+
+    /// `warns`: whether this rank shows warnings; `speaks`: whether it shows progress.
+    pub fn with_progress(warns: bool, speaks: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         Log {
+            warns,
             speaks,
             terminal,
             start: Instant::now(),
@@ -41,10 +51,17 @@ impl Log {
         }
     }
 
-    /// A warning: shown, and kept for the summary.
+    /// A line that is shown though progress is not.
+    pub fn remark(&self, text: &str) {
+        if self.warns {
+            eprintln!("note: {text}");
+        }
+    }
+
+    /// A warning: shown whether progress is shown or not, and kept for the summary.
     pub fn warn(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if self.speaks {
+        if self.warns {
             eprintln!("warning: {text}");
         }
         self.warnings.push(text);
@@ -136,13 +153,13 @@ impl ResidualDisplay {
             let done = (residual.ln() / self.tolerance.ln()).clamp(0.0, 1.0);
             bar.set_position((1000.0 * done) as u64);
             bar.set_message(format!(
-                "iteration {iteration}, residual {residual:.2e} of {:.0e}",
+                "iteration {iteration}, relative residual {residual:.2e} (target {:.0e})",
                 self.tolerance
             ));
         } else if self.lines && self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
             eprintln!(
-                "  solve: iteration {iteration}, residual {residual:.2e} of {:.0e}",
+                "  solve: iteration {iteration}, relative residual {residual:.2e} (target {:.0e})",
                 self.tolerance
             );
         }
@@ -186,6 +203,13 @@ mod tests {
         assert!(log.seconds("solve") >= 0.01);
         assert_eq!(log.seconds("write"), 0.0);
         assert!(log.total_seconds() >= log.seconds("solve"));
+    }
+
+    #[test]
+    fn warnings_are_kept_whether_shown_or_not() {
+        let mut log = Log::with_progress(false, false);
+        log.warn("flat elements");
+        assert_eq!(log.warnings(), ["flat elements"]);
     }
 
     #[test]

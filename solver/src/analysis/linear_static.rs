@@ -37,6 +37,7 @@ impl Solution {
             method: solved.method.to_owned(),
             preconditioner: solved.preconditioner.to_owned(),
             reason: solved.reason.clone(),
+            tolerance: summary.solver.tolerance,
             iterations: solved.report.iterations as u64,
             true_residual: solved.report.true_residual,
             backward_error: solved.report.backward_error,
@@ -145,6 +146,7 @@ fn recover(
         reaction_sum,
         load_sum,
         balance_error: balance_error(comm, external, &reaction[..n_owned], load_sum, reaction_sum),
+        ..ResultSummary::default()
     };
     Solution {
         displacement,

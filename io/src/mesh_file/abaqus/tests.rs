@@ -128,7 +128,10 @@ fn elements_that_are_no_solids_are_counted() {
     );
     assert!(!file.mesh.sets.cells.contains_key("Rod"));
     let plane = read_deck(&deck("*ELEMENT, TYPE=CPS3, ELSET=Skin\n20, 1,2,3\n"));
-    assert_eq!(plane.mesh.sets.faces["Skin"], [CellFace { cell: 0, face: 0 }]);
+    assert_eq!(
+        plane.mesh.sets.faces["Skin"],
+        [CellFace { cell: 0, face: 0 }]
+    );
     assert_eq!(plane.warnings, [] as [&str; 0]);
     assert!(
         message(&format!("{NODES}*ELEMENT,TYPE=S3\n1,1,2,3\n"))
