@@ -1,8 +1,14 @@
 //! `fem-solve check`: everything up to the solution, and what it would take.
 //!
-//! Invariant: solves nothing and allocates nothing of the size of the matrix.
+//! Where a factorization may be what a run would do, the matrix is ordered as the run would order it: that tells the
+//! memory of the factor, which no formula does for parts of all shapes.
+//!
+//! Invariant: solves nothing and factorizes nothing.
 
-use crate::assembly::{Slabs, external_force};
+use crate::analysis::linear_solve::{MAX_DIRECT_DOFS, MAX_DIRECT_FLOPS, describe_choice};
+use crate::assembly::{Pattern, Slabs, external_force};
+use crate::direct::{DirectAnalysis, DirectCost};
+use crate::linalg::DistMatrix;
 use crate::log::Log;
 use crate::model::{Load, Model};
 use crate::run::{Request, load_case, mesh_summary, prepare, require_supports};
@@ -86,7 +92,10 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
     let mesh = &model.mesh;
     let bounds = select::bounds(comm, mesh);
     let n_dofs = 3 * mesh.nodes.n_global();
-    let bytes = predict_memory(mesh, n_dofs, &case.solver, comm);
+    let direct = log.phase("setup", "predict the cost", |_| {
+        direct_cost(comm, mesh, &case.solver)
+    })?;
+    let bytes = predict_memory(comm, mesh, direct);
     let owned_fixed = model
         .fixed
         .iter()
@@ -113,7 +122,14 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
         load_sum: load_sum(comm, model),
         n_constraints: case.constraints.len(),
         n_loads: case.loads.len(),
-        method: crate::analysis::linear_solve::describe_choice(&case.solver, n_dofs),
+        method: match direct {
+            Some(cost) => format!(
+                "direct: {:.2e} entries in the factor, {:.1e} flop",
+                cost.factor_entries, cost.flops
+            ),
+            None if n_dofs <= MAX_DIRECT_DOFS => "cg".to_owned(),
+            None => describe_choice(&case.solver, n_dofs),
+        },
         decision: prepared.parallelism.decision.clone(),
         memory_mib: (comm.sum(bytes) / MIB, comm.max(bytes) / MIB),
     })
@@ -155,8 +171,29 @@ fn load_sum(comm: &Comm, model: &Model) -> [f64; 3] {
     sum
 }
 
-/// Bytes that this rank will need at the peak of a run: program, mesh, matrix, vectors, factor.
-fn predict_memory(mesh: &LocalMesh, n_dofs: u64, solver: &SolverOptions, comm: &Comm) -> f64 {
+/// Collective. What the factorization that a run would do costs; `None` if it would not do one.
+fn direct_cost(
+    comm: &Comm,
+    mesh: &LocalMesh,
+    options: &SolverOptions,
+) -> Result<Option<DirectCost>> {
+    let may_be = match options.method {
+        Method::Direct => true,
+        Method::Auto => 3 * mesh.nodes.n_global() <= MAX_DIRECT_DOFS,
+        Method::Cg => false,
+    };
+    if !may_be {
+        return Ok(None);
+    }
+    let (_, rows) = comm.all_ok(Pattern::new(mesh))?;
+    let matrix = DistMatrix::<3>::new(comm, mesh.nodes.clone(), rows.owned, rows.ghost);
+    let cost = DirectAnalysis::new(comm, &matrix)?.cost();
+    let is_cheap = cost.flops <= MAX_DIRECT_FLOPS;
+    Ok((is_cheap || options.method == Method::Direct).then_some(cost))
+}
+
+/// Collective. Bytes that this rank will need at the peak of a run: program, mesh, matrix, vectors, factor.
+fn predict_memory(comm: &Comm, mesh: &LocalMesh, direct: Option<DirectCost>) -> f64 {
     let program = 30.0 * MIB;
     let (n_cells, n_nodes) = (mesh.n_cells() as f64, mesh.nodes.n_local() as f64);
     let connectivity = mesh.cells.nodes.len() as f64;
@@ -171,14 +208,9 @@ fn predict_memory(mesh: &LocalMesh, n_dofs: u64, solver: &SolverOptions, comm: &
     // 3x3 blocks with their column; seven vectors, the preconditioner, stress and strain of each node.
     let matrix = count_blocks(mesh) as f64 * 76.0;
     let vectors = n_nodes * (7.0 * 24.0 + 72.0 + 12.0 * 8.0 + 100.0);
-    let direct = solver.method == Method::Direct
-        || (solver.method == Method::Auto
-            && n_dofs <= crate::analysis::linear_solve::MAX_DIRECT_DOFS);
-    // Fill of a nested-dissection factor of a compact 3D body: measured 20 to 23 n^(4/3) entries.
-    let factor = if direct && comm.is_root() {
-        23.0 * (n_dofs as f64).powf(4.0 / 3.0) * 8.0
-    } else {
-        0.0
+    let factor = match direct {
+        Some(cost) if comm.is_root() => cost.memory,
+        _ => 0.0,
     };
     program + mesh_bytes + (scatter + matrix).max(matrix + vectors + factor)
 }

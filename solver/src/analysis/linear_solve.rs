@@ -15,7 +15,7 @@ use fem_mesh::{Comm, Error, Result};
 /// longer than the iterations on larger ones.
 pub const MAX_DIRECT_DOFS: u64 = 250_000;
 /// Most work of a factorization that `auto` accepts: 10 to 30 s on one core.
-const MAX_DIRECT_FLOPS: f64 = 1e12;
+pub const MAX_DIRECT_FLOPS: f64 = 1e12;
 
 /// What was solved, and how.
 #[derive(Clone, Debug)]
