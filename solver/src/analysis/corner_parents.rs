@@ -18,14 +18,20 @@ pub fn corner_parents(comm: &Comm, mesh: &LocalMesh) -> Option<Vec<[u32; 2]>> {
     for cell in 0..mesh.n_cells() {
         let (cell_type, nodes) = (mesh.cells.types[cell], mesh.cells.nodes_of(cell));
         let (corners, mid_sides) = nodes.split_at(cell_type.n_corners());
-        corners.iter().for_each(|&corner| is_corner[corner as usize] = true);
+        corners
+            .iter()
+            .for_each(|&corner| is_corner[corner as usize] = true);
         for (&node, edge) in mid_sides.iter().zip(cell_type.edges()) {
             let ends = edge.map(|corner| nodes[usize::from(corner)]);
             parents[node as usize] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
         }
     }
     parents.truncate(mesh.nodes.n_owned());
-    for (node, pair) in parents.iter_mut().enumerate().filter(|(node, _)| is_corner[*node]) {
+    for (node, pair) in parents
+        .iter_mut()
+        .enumerate()
+        .filter(|(node, _)| is_corner[*node])
+    {
         *pair = [node as u32; 2];
     }
     Some(parents)
@@ -62,6 +68,8 @@ mod tests {
 
     #[test]
     fn first_order_meshes_have_corners_only() {
-        run_threads(2, |comm| assert_eq!(corner_parents(comm, &split(comm, &mixed_mesh())), None));
+        run_threads(2, |comm| {
+            assert_eq!(corner_parents(comm, &split(comm, &mixed_mesh())), None)
+        });
     }
 }

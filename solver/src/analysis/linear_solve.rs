@@ -136,7 +136,9 @@ fn iterate(
     log: &mut Log,
 ) -> Result<Solved> {
     log.note(&format!("solver: {reason}"));
-    let built = log.phase("setup", "set up the preconditioner", |_| build(comm, system, options))?;
+    let built = log.phase("setup", "set up the preconditioner", |_| {
+        build(comm, system, options)
+    })?;
     built.description.iter().for_each(|line| log.note(line));
     let LinearSystem { matrix, rhs, .. } = *system;
     let cg = CgOptions {
@@ -145,12 +147,23 @@ fn iterate(
         matrix_norm: matrix.norm_inf(comm),
         flexible: built.is_single_precision,
     };
-    let operators = System { matrix, preconditioner: &*built.operator };
+    let operators = System {
+        matrix,
+        preconditioner: &*built.operator,
+    };
     let report = log.phase("solve", "solve", |log| {
         let mut display = log.residual_display(options.tolerance);
-        conjugate_gradients(comm, operators, rhs, x, &cg, &mut |i, r| display.update(i, r))
+        conjugate_gradients(comm, operators, rhs, x, &cg, &mut |i, r| {
+            display.update(i, r)
+        })
     })?;
-    Ok(Solved { report, method: "cg", preconditioner: built.name, reason, levels: built.levels })
+    Ok(Solved {
+        report,
+        method: "cg",
+        preconditioner: built.name,
+        reason,
+        levels: built.levels,
+    })
 }
 
 /// A preconditioner with what is to be told of it.
@@ -166,7 +179,13 @@ struct Built {
 
 impl Built {
     fn plain(operator: Box<dyn LinearOperator>, name: &'static str) -> Self {
-        Built { operator, name, is_single_precision: false, levels: Vec::new(), description: Vec::new() }
+        Built {
+            operator,
+            name,
+            is_single_precision: false,
+            levels: Vec::new(),
+            description: Vec::new(),
+        }
     }
 }
 
@@ -175,21 +194,44 @@ fn build(comm: &Comm, system: &LinearSystem, options: &SolverOptions) -> Result<
     let matrix = system.matrix;
     Ok(match options.preconditioner {
         Preconditioner::Jacobi => Built::plain(Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
-        Preconditioner::BlockJacobi => Built::plain(Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi"),
+        Preconditioner::BlockJacobi => {
+            Built::plain(Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi")
+        }
         Preconditioner::Amg | Preconditioner::Auto => multigrid(comm, system)?,
     })
 }
 
 /// Collective. Multigrid with the rigid-body modes, over the corners of second-order elements.
 fn multigrid(comm: &Comm, system: &LinearSystem) -> Result<Built> {
-    let LinearSystem { matrix, mesh, fixed, .. } = *system;
+    let LinearSystem {
+        matrix,
+        mesh,
+        fixed,
+        ..
+    } = *system;
     let coords = &mesh.coords[..mesh.nodes.n_owned()];
     let near_nullspace = rigid_body_modes(comm, coords, fixed.iter().map(|(dof, _)| *dof));
     let parents = corner_parents(comm, mesh);
-    let nodes = NodeData { near_nullspace, parents: parents.as_deref() };
+    let nodes = NodeData {
+        near_nullspace,
+        parents: parents.as_deref(),
+    };
     let amg = Amg::new(comm, matrix, nodes, &AmgOptions::default())?;
     let report = amg.report();
-    let levels = report.levels.iter().map(|l| Level { rows: l.rows, nonzeros: l.nonzeros }).collect();
+    let levels = report
+        .levels
+        .iter()
+        .map(|l| Level {
+            rows: l.rows,
+            nonzeros: l.nonzeros,
+        })
+        .collect();
     let description = report.lines();
-    Ok(Built { operator: Box::new(amg), name: "amg", is_single_precision: true, levels, description })
+    Ok(Built {
+        operator: Box::new(amg),
+        name: "amg",
+        is_single_precision: true,
+        levels,
+        description,
+    })
 }

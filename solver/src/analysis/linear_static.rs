@@ -76,7 +76,12 @@ pub fn solve(
     let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.owned, rows.ghost);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
-    let system = LinearSystem { matrix: &matrix, rhs: &rhs, mesh: &model.mesh, fixed: &model.fixed };
+    let system = LinearSystem {
+        matrix: &matrix,
+        rhs: &rhs,
+        mesh: &model.mesh,
+        fixed: &model.fixed,
+    };
     let solved = linear_solve::solve(comm, &system, free, options, log)?;
     drop(matrix);
     if solved.report.at_rounding_level {

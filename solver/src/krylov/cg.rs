@@ -114,7 +114,11 @@ struct Cg<'a> {
 impl<'a> Cg<'a> {
     fn new(comm: &'a Comm, system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
         let zeros = vec![0.0; system.matrix.n_owned()];
-        let q = if options.flexible { zeros.clone() } else { Vec::new() };
+        let q = if options.flexible {
+            zeros.clone()
+        } else {
+            Vec::new()
+        };
         let (r, z, p) = (zeros.clone(), zeros.clone(), zeros);
         Cg {
             comm,
@@ -190,7 +194,13 @@ impl<'a> Cg<'a> {
             matrix.apply(comm, &self.p, &mut self.q);
             let [pq, pr] = vector::dots(comm, [(&self.p, &self.q), (&self.p, &self.r)]);
             alpha = pr / self.positive(pq, "matrix")?;
-            let rr = comm.sum(vector::step_and_norm(alpha, &self.p, &self.q, x, &mut self.r));
+            let rr = comm.sum(vector::step_and_norm(
+                alpha,
+                &self.p,
+                &self.q,
+                x,
+                &mut self.r,
+            ));
             self.iterations += 1;
             let residual = self.finite(rr.sqrt() / self.norm_b, "residual")?;
             self.record(residual, progress);

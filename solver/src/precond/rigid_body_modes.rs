@@ -19,10 +19,19 @@ pub fn rigid_body_modes(
     let mut high = [f64::INFINITY; 3];
     for i in 0..3 {
         low[i] = comm.min(coords.iter().map(|x| x[i]).fold(f64::INFINITY, f64::min));
-        high[i] = comm.max(coords.iter().map(|x| x[i]).fold(f64::NEG_INFINITY, f64::max));
+        high[i] = comm.max(
+            coords
+                .iter()
+                .map(|x| x[i])
+                .fold(f64::NEG_INFINITY, f64::max),
+        );
     }
     let size = (0..3).map(|i| 0.5 * (high[i] - low[i])).fold(0.0, f64::max);
-    let scale = if size > 0.0 && size.is_finite() { 1.0 / size } else { 1.0 };
+    let scale = if size > 0.0 && size.is_finite() {
+        1.0 / size
+    } else {
+        1.0
+    };
     let mut modes: Vec<[[f64; 6]; 3]> = (coords.iter())
         .map(|coord| {
             let [x, y, z] = [0, 1, 2].map(|i| scale * (coord[i] - 0.5 * (low[i] + high[i])));

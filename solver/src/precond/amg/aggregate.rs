@@ -25,7 +25,12 @@ pub(super) struct Aggregates {
 
 /// Groups the nodes that `takes_part`.
 pub(super) fn aggregate(graph: &StrongGraph, takes_part: &[bool]) -> Aggregates {
-    let mut growth = Growth { graph, takes_part, of_node: vec![NONE; graph.n_nodes()], n: 0 };
+    let mut growth = Growth {
+        graph,
+        takes_part,
+        of_node: vec![NONE; graph.n_nodes()],
+        n: 0,
+    };
     growth.take_whole_neighborhoods();
     growth.join_neighbors();
     growth.gather_leftovers();
@@ -45,7 +50,9 @@ impl Growth<'_> {
     }
 
     fn free_nodes(&self) -> Vec<usize> {
-        (0..self.of_node.len()).filter(|&node| self.is_free(node)).collect()
+        (0..self.of_node.len())
+            .filter(|&node| self.is_free(node))
+            .collect()
     }
 
     fn take_whole_neighborhoods(&mut self) {
@@ -95,7 +102,10 @@ impl Growth<'_> {
             }
         }
         let most = counts.iter().map(|c| c.1).max();
-        counts.iter().find(|c| Some(c.1) == most).map_or(NONE, |c| c.0)
+        counts
+            .iter()
+            .find(|c| Some(c.1) == most)
+            .map_or(NONE, |c| c.0)
     }
 
     /// Nodes far from every aggregate found their own if they are several, or join over weak connections.
@@ -129,7 +139,10 @@ impl Growth<'_> {
             }
             *aggregate = *number;
         }
-        Aggregates { of_node: self.of_node, n: self.n }
+        Aggregates {
+            of_node: self.of_node,
+            n: self.n,
+        }
     }
 }
 
@@ -144,7 +157,11 @@ mod tests {
     fn groups(matrix: &DistMatrix<1>, takes_part: &[bool]) -> (Vec<u32>, Vec<usize>) {
         let found = aggregate(&StrongGraph::new(matrix, 0.0), takes_part);
         let mut sizes = vec![0; found.n];
-        found.of_node.iter().filter(|&&a| a != NONE).for_each(|&a| sizes[a as usize] += 1);
+        found
+            .of_node
+            .iter()
+            .filter(|&&a| a != NONE)
+            .for_each(|&a| sizes[a as usize] += 1);
         (found.of_node, sizes)
     }
 
@@ -163,7 +180,12 @@ mod tests {
         let matrix = distribute(&Comm::alone(), &laplace_grid(6));
         let takes_part: Vec<bool> = (0..216).map(|node| node >= 36).collect();
         let (of_node, _) = groups(&matrix, &takes_part);
-        assert!(of_node.iter().zip(&takes_part).all(|(&a, &part)| (a != NONE) == part));
+        assert!(
+            of_node
+                .iter()
+                .zip(&takes_part)
+                .all(|(&a, &part)| (a != NONE) == part)
+        );
         assert_eq!(groups(&matrix, &[false; 216]).1, [] as [usize; 0]);
     }
 
@@ -171,6 +193,9 @@ mod tests {
     fn a_node_without_neighbors_stands_alone() {
         let blocks = (0..3).map(|i| (i, i, [[1.0]])).collect();
         let matrix = distribute(&Comm::alone(), &BlockCsr::from_blocks(3, 3, blocks));
-        assert_eq!(groups(&matrix, &[true, false, true]), (vec![0, NONE, 1], vec![1, 1]));
+        assert_eq!(
+            groups(&matrix, &[true, false, true]),
+            (vec![0, NONE, 1], vec![1, 1])
+        );
     }
 }

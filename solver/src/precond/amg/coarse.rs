@@ -31,16 +31,27 @@ impl<const C: usize> CoarseSolver<C> {
     pub(super) fn new(comm: &Comm, a: &DistMatrix<C>, scale: f64) -> Result<Self> {
         let whole = replicate(comm, a);
         let first = a.map().offset() as usize;
-        let factor = if whole.n_rows == 0 { None } else { Some(factorize(whole)?) };
-        Ok(CoarseSolver { factor, rows: first..first + a.map().n_owned(), scale })
+        let factor = if whole.n_rows == 0 {
+            None
+        } else {
+            Some(factorize(whole)?)
+        };
+        Ok(CoarseSolver {
+            factor,
+            rows: first..first + a.map().n_owned(),
+            scale,
+        })
     }
 
     /// Collective. Solves A x = b.
     pub(super) fn solve(&self, comm: &Comm, b: &[[f32; C]], x: &mut [[f32; C]]) {
         let whole = replicate_vector(comm, b);
         let Some(factor) = &self.factor else { return };
-        let mut solution: Vec<f64> =
-            whole.as_flattened().iter().map(|b| self.scale * f64::from(*b)).collect();
+        let mut solution: Vec<f64> = whole
+            .as_flattened()
+            .iter()
+            .map(|b| self.scale * f64::from(*b))
+            .collect();
         if factor.solve(&mut solution).is_err() {
             // Out of memory; the method that uses this preconditioner stops at numbers that are not finite.
             solution.fill(f64::NAN);
@@ -101,7 +112,9 @@ mod tests {
     fn no_rows_and_vanishing_pivots_are_borne() {
         run_threads(2, |comm| {
             let nothing = distribute(comm, &BlockCsr::<f64, 3>::from_blocks(0, 0, Vec::new()));
-            CoarseSolver::new(comm, &nothing, 1.0).expect("empty").solve(comm, &[], &mut []);
+            CoarseSolver::new(comm, &nothing, 1.0)
+                .expect("empty")
+                .solve(comm, &[], &mut []);
 
             // Singular, as rounding may leave a matrix that is not.
             let pair = [(0, 0, 1.0), (0, 1, -1.0), (1, 0, -1.0), (1, 1, 1.0)];

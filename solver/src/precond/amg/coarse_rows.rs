@@ -21,8 +21,14 @@ pub(super) struct Columns {
 
 impl Columns {
     pub(super) fn new(coarse: &IndexMap) -> Self {
-        let globals = (0..coarse.n_local()).map(|local| coarse.global(local)).collect();
-        Columns { coarse: coarse.clone(), globals, others: HashMap::new() }
+        let globals = (0..coarse.n_local())
+            .map(|local| coarse.global(local))
+            .collect();
+        Columns {
+            coarse: coarse.clone(),
+            globals,
+            others: HashMap::new(),
+        }
     }
 
     /// Number of a column, given a new one if it was not met before.
@@ -64,20 +70,29 @@ struct PartialRow<const C: usize> {
 impl<const C: usize> PartialRows<C> {
     /// No rows.
     pub(super) fn new() -> Self {
-        PartialRows { ids: Vec::new(), rows: Vec::new() }
+        PartialRows {
+            ids: Vec::new(),
+            rows: Vec::new(),
+        }
     }
 
     /// A new row of zeros; its place, for [`PartialRows::block`].
     pub(super) fn start_row(&mut self, id: u32) -> u32 {
         self.ids.push(id);
-        self.rows.push(PartialRow { columns: Vec::new(), blocks: Vec::new() });
+        self.rows.push(PartialRow {
+            columns: Vec::new(),
+            blocks: Vec::new(),
+        });
         self.rows.len() as u32 - 1
     }
 
     /// A new row with the blocks of `row`.
     pub(super) fn push_row(&mut self, id: u32, row: &SparseRow<C, C>) {
         self.ids.push(id);
-        self.rows.push(PartialRow { columns: row.columns().to_vec(), blocks: row.blocks().to_vec() });
+        self.rows.push(PartialRow {
+            columns: row.columns().to_vec(),
+            blocks: row.blocks().to_vec(),
+        });
     }
 
     /// The block in `column` of the row at `place`, zero at first.
@@ -147,7 +162,11 @@ pub(super) fn gather_rows<const C: usize>(
 /// Symmetric to the last bit, and positive where a degree of freedom stands for nothing.
 fn fix_diagonal<const C: usize>(block: &mut [[f64; C]; C], is_alive: impl Fn(usize) -> bool) {
     let other = transposed(block);
-    for (value, other) in block.as_flattened_mut().iter_mut().zip(other.as_flattened()) {
+    for (value, other) in block
+        .as_flattened_mut()
+        .iter_mut()
+        .zip(other.as_flattened())
+    {
         *value = 0.5 * (*value + other);
     }
     let largest = (0..C).map(|c| block[c][c]).fold(0.0, f64::max);
@@ -183,7 +202,10 @@ type Entry<const C: usize> = (u64, u64, [[f64; C]; C]);
 fn exchange_entries<const C: usize>(comm: &Comm, sends: Vec<Vec<Entry<C>>>) -> Vec<Entry<C>> {
     let keys = |list: &Vec<Entry<C>>| list.iter().flat_map(|e| [e.0, e.1]).collect::<Vec<u64>>();
     let values = |list: &Vec<Entry<C>>| {
-        list.iter().flat_map(|e| e.2.as_flattened()).copied().collect::<Vec<f64>>()
+        list.iter()
+            .flat_map(|e| e.2.as_flattened())
+            .copied()
+            .collect::<Vec<f64>>()
     };
     let keys = comm.all_to_all(sends.iter().map(keys).collect());
     let values = comm.all_to_all(sends.iter().map(values).collect());
@@ -191,7 +213,11 @@ fn exchange_entries<const C: usize>(comm: &Comm, sends: Vec<Vec<Entry<C>>>) -> V
     for (keys, values) in keys.iter().zip(&values) {
         let blocks = values.as_chunks::<C>().0.as_chunks::<C>().0;
         let keys = keys.as_chunks::<2>().0;
-        entries.extend(keys.iter().zip(blocks).map(|(key, block)| (key[0], key[1], *block)));
+        entries.extend(
+            keys.iter()
+                .zip(blocks)
+                .map(|(key, block)| (key[0], key[1], *block)),
+        );
     }
     entries
 }
@@ -206,7 +232,11 @@ fn exchange_foreign_rows<const C: usize>(
     let mut sends = vec![Vec::new(); comm.n_ranks()];
     for (ghost, (&owner, sum)) in coarse.ghost_owners().iter().zip(ghost_rows).enumerate() {
         let entries = sum.columns.iter().zip(&sum.blocks).map(|(&column, block)| {
-            (coarse.ghosts()[ghost], columns.globals[column as usize], *block)
+            (
+                coarse.ghosts()[ghost],
+                columns.globals[column as usize],
+                *block,
+            )
         });
         sends[owner as usize].extend(entries);
     }
@@ -288,9 +318,12 @@ fn build<const C: usize>(
         let first = if of_owned { 0 } else { n_owned };
         let chosen: Vec<Vec<(u32, Source)>> = (sources.par_iter())
             .map(|row| {
-                let mine = row.iter().filter(|(column, _)| is_owned(*column) == of_owned);
+                let mine = row
+                    .iter()
+                    .filter(|(column, _)| is_owned(*column) == of_owned);
                 let local = |global| map.local(global).map_or(0, |local| (local - first) as u32);
-                mine.map(|&(column, source)| (local(column), source)).collect()
+                mine.map(|&(column, source)| (local(column), source))
+                    .collect()
             })
             .collect();
         fill(n_columns, &chosen, rows, received)
@@ -319,5 +352,11 @@ fn fill<const C: usize>(
         };
         values.extend_from_slice(block.as_flattened());
     }
-    BlockCsr { n_rows: chosen.len(), n_cols: n_columns, row_start, columns, values }
+    BlockCsr {
+        n_rows: chosen.len(),
+        n_cols: n_columns,
+        row_start,
+        columns,
+        values,
+    }
 }

@@ -58,19 +58,34 @@ pub(super) fn coarsen_to_corners<const B: usize, const C: usize>(
     parents: &[[u32; 2]],
     near_nullspace: &[[[f64; C]; B]],
 ) -> CornerLevel<B, C> {
-    let is_free: Vec<[bool; B]> =
-        near_nullspace.iter().map(|rows| rows.map(|row| row != [0.0; C])).collect();
+    let is_free: Vec<[bool; B]> = near_nullspace
+        .iter()
+        .map(|rows| rows.map(|row| row != [0.0; C]))
+        .collect();
     let corners: Vec<u32> = (0..parents.len() as u32)
         .filter(|&node| parents[node as usize] == [node, node])
         .collect();
     let (globals, coarse) = number_corners(comm, a, &corners, parents);
     let family = Family::new(comm, a, parents, &globals, &coarse, &is_free);
     let own_free = corners.iter().map(|&c| is_free[c as usize]).collect();
-    let interpolation = CornerInterpolation::new(comm, coarse, &family.of_owned, &is_free, own_free);
-    let product = CornerProduct { p: &interpolation, a, fine_is_free: &is_free, family: &family };
+    let interpolation =
+        CornerInterpolation::new(comm, coarse, &family.of_owned, &is_free, own_free);
+    let product = CornerProduct {
+        p: &interpolation,
+        a,
+        fine_is_free: &is_free,
+        family: &family,
+    };
     let matrix = product.compute(comm);
-    let near_nullspace = corners.iter().map(|&c| near_nullspace[c as usize]).collect();
-    CornerLevel { interpolation, matrix, near_nullspace }
+    let near_nullspace = corners
+        .iter()
+        .map(|&c| near_nullspace[c as usize])
+        .collect();
+    CornerLevel {
+        interpolation,
+        matrix,
+        near_nullspace,
+    }
 }
 
 /// Collective. Global coarse number of each local fine node that is a corner, and the distribution of the corners:
@@ -145,7 +160,12 @@ impl<const B: usize> Family<B> {
         let of_ghosts = ghosts.as_chunks().0.iter().map(&mut enter).collect();
         let free = |bits: &u64| std::array::from_fn(|b| bits >> b & 1 == 1);
         let is_free = column_bits.iter().map(free).collect();
-        Family { of_owned, of_ghosts, columns, is_free }
+        Family {
+            of_owned,
+            of_ghosts,
+            columns,
+            is_free,
+        }
     }
 }
 
@@ -158,7 +178,10 @@ impl<const B: usize> CornerInterpolation<B> {
         is_free: Vec<[bool; B]>,
     ) -> Self {
         let mut start = vec![0u32; coarse.n_local() + 1];
-        parents.iter().flatten().for_each(|&p| start[p as usize + 1] += 1);
+        parents
+            .iter()
+            .flatten()
+            .for_each(|&p| start[p as usize + 1] += 1);
         for c in 0..coarse.n_local() {
             start[c + 1] += start[c];
         }
@@ -173,7 +196,15 @@ impl<const B: usize> CornerInterpolation<B> {
         let weight = |free: bool| if free { 0.5 } else { 0.0 };
         let weights = fine_is_free.iter().map(|free| free.map(weight)).collect();
         let halo = Halo::new(comm, &coarse);
-        CornerInterpolation { coarse, halo, parents: parents.to_vec(), weights, start, children, is_free }
+        CornerInterpolation {
+            coarse,
+            halo,
+            parents: parents.to_vec(),
+            weights,
+            start,
+            children,
+            is_free,
+        }
     }
 }
 
@@ -227,11 +258,16 @@ impl<const B: usize> CornerProduct<'_, B> {
         let (owned, ghost) = (self.a.owned(), self.a.ghost());
         let mut add = |parents: [u32; 2], block: &[[f64; B]; B]| {
             let [p, q] = parents;
-            let (pieces, weight) = if p == q { (1, weight) } else { (2, 0.5 * weight) };
+            let (pieces, weight) = if p == q {
+                (1, weight)
+            } else {
+                (2, 0.5 * weight)
+            };
             for &column in &parents[..pieces] {
                 if self.family.columns.is_upper(coarse, column) {
                     let sum = sum.block(column).as_flattened_mut().iter_mut();
-                    sum.zip(block.as_flattened()).for_each(|(sum, v)| *sum += weight * v);
+                    sum.zip(block.as_flattened())
+                        .for_each(|(sum, v)| *sum += weight * v);
                 }
             }
         };
@@ -239,7 +275,10 @@ impl<const B: usize> CornerProduct<'_, B> {
         for k in owned.row(fine) {
             let node = owned.columns[k] as usize;
             if node == fine {
-                add(self.p.parents[node], &self.without_prescribed(fine, &blocks[k]));
+                add(
+                    self.p.parents[node],
+                    &self.without_prescribed(fine, &blocks[k]),
+                );
             } else {
                 add(self.p.parents[node], &blocks[k]);
             }
@@ -286,13 +325,19 @@ impl<const B: usize> Transfer<B, B> for CornerInterpolation<B> {
             }
             sum
         };
-        coarse.par_chunks_mut(FINE_ROWS_PER_TASK).enumerate().for_each(|(task, coarse)| {
-            for (c, value) in (task * FINE_ROWS_PER_TASK..).zip(coarse) {
-                *value = gather(c);
-            }
-        });
-        let ghosts: Vec<[f32; B]> = (self.coarse.n_owned()..self.coarse.n_local()).map(gather).collect();
-        self.halo.reverse_add(comm, ghosts.as_flattened(), coarse.as_flattened_mut(), B);
+        coarse
+            .par_chunks_mut(FINE_ROWS_PER_TASK)
+            .enumerate()
+            .for_each(|(task, coarse)| {
+                for (c, value) in (task * FINE_ROWS_PER_TASK..).zip(coarse) {
+                    *value = gather(c);
+                }
+            });
+        let ghosts: Vec<[f32; B]> = (self.coarse.n_owned()..self.coarse.n_local())
+            .map(gather)
+            .collect();
+        self.halo
+            .reverse_add(comm, ghosts.as_flattened(), coarse.as_flattened_mut(), B);
         for (value, free) in coarse.iter_mut().zip(&self.is_free) {
             (0..B).filter(|&b| !free[b]).for_each(|b| value[b] = 0.0);
         }
@@ -302,15 +347,18 @@ impl<const B: usize> Transfer<B, B> for CornerInterpolation<B> {
         let mut values = coarse.to_vec();
         values.resize(self.coarse.n_local(), [0.0; B]);
         let (owned, ghosts) = values.split_at_mut(coarse.len());
-        self.halo.forward(comm, owned.as_flattened(), ghosts.as_flattened_mut(), B);
-        fine.par_chunks_mut(FINE_ROWS_PER_TASK).enumerate().for_each(|(task, fine)| {
-            let first = task * FINE_ROWS_PER_TASK;
-            for (node, fine) in (first..).zip(fine) {
-                let [p, q] = self.parents[node].map(|p| &values[p as usize]);
-                let weight = &self.weights[node];
-                *fine = std::array::from_fn(|b| weight[b] * (p[b] + q[b]));
-            }
-        });
+        self.halo
+            .forward(comm, owned.as_flattened(), ghosts.as_flattened_mut(), B);
+        fine.par_chunks_mut(FINE_ROWS_PER_TASK)
+            .enumerate()
+            .for_each(|(task, fine)| {
+                let first = task * FINE_ROWS_PER_TASK;
+                for (node, fine) in (first..).zip(fine) {
+                    let [p, q] = self.parents[node].map(|p| &values[p as usize]);
+                    let weight = &self.weights[node];
+                    *fine = std::array::from_fn(|b| weight[b] * (p[b] + q[b]));
+                }
+            });
     }
 
     fn memory(&self) -> usize {

@@ -10,9 +10,7 @@ use super::coarse_rows::{Columns, PartialRows, gather_rows};
 use super::sparse_row::SparseRow;
 use super::transfer::{Prolongator, slab_ranges};
 use crate::linalg::DistMatrix;
-use crate::linalg::vectorize::{
-    Kernel, add_product, add_transposed_product, as_blocks, dispatch,
-};
+use crate::linalg::vectorize::{Kernel, add_product, add_transposed_product, as_blocks, dispatch};
 use fem_mesh::Comm;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
@@ -39,7 +37,15 @@ pub(super) fn galerkin_product<const B: usize, const C: usize>(
     let parts: Vec<PartialRows<C>> = ranges
         .into_par_iter()
         .with_max_len(1)
-        .map(|rows| dispatch(Product { a, p, ghost_rows: &ghost_rows, rows, columns: &columns }))
+        .map(|rows| {
+            dispatch(Product {
+                a,
+                p,
+                ghost_rows: &ghost_rows,
+                rows,
+                columns: &columns,
+            })
+        })
         .collect();
     gather_rows(comm, &columns, parts, is_alive)
 }
@@ -54,13 +60,12 @@ struct GhostRows<const B: usize, const C: usize> {
 
 impl<const B: usize, const C: usize> GhostRows<B, C> {
     /// Collective. Fetches the rows and enters their columns into `columns`.
-    fn fetch(
-        comm: &Comm,
-        a: &DistMatrix<B>,
-        p: &Prolongator<B, C>,
-        columns: &mut Columns,
-    ) -> Self {
-        let globals: Vec<u64> = p.columns.iter().map(|&c| p.coarse.global(c as usize)).collect();
+    fn fetch(comm: &Comm, a: &DistMatrix<B>, p: &Prolongator<B, C>, columns: &mut Columns) -> Self {
+        let globals: Vec<u64> = p
+            .columns
+            .iter()
+            .map(|&c| p.coarse.global(c as usize))
+            .collect();
         let (row_start, globals) = a.halo().forward_lists(comm, &p.row_start, &globals, 1);
         let values = p.blocks.as_flattened().as_flattened();
         let (_, values) = a.halo().forward_lists(comm, &p.row_start, values, B * C);

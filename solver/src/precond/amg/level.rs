@@ -35,7 +35,11 @@ impl<const B: usize, const C: usize, T: Transfer<B, C>> Level<B, C, T> {
             coarse_residual: vec![[0.0; C]; n_coarse],
             coarse_correction: vec![[0.0; C]; n_coarse],
         });
-        Level { smoother, transfer, scratch }
+        Level {
+            smoother,
+            transfer,
+            scratch,
+        }
     }
 
     /// Collective. x = M⁻¹ b by one cycle, where `coarser` solves for the coarse correction.
@@ -48,10 +52,13 @@ impl<const B: usize, const C: usize, T: Transfer<B, C>> Level<B, C, T> {
     ) {
         let scratch = &mut *self.scratch.borrow_mut();
         self.smoother.pre(comm, b, x, &mut scratch.residual);
-        self.transfer.restrict(comm, &scratch.residual, &mut scratch.coarse_residual);
+        self.transfer
+            .restrict(comm, &scratch.residual, &mut scratch.coarse_residual);
         coarser(&scratch.coarse_residual, &mut scratch.coarse_correction);
-        self.transfer.prolong(comm, &scratch.coarse_correction, &mut scratch.correction);
-        self.smoother.post(comm, &mut scratch.correction, &mut scratch.residual, x);
+        self.transfer
+            .prolong(comm, &scratch.coarse_correction, &mut scratch.correction);
+        self.smoother
+            .post(comm, &mut scratch.correction, &mut scratch.residual, x);
     }
 
     /// Memory, bytes.
@@ -75,7 +82,10 @@ pub(super) enum End<const C: usize> {
     /// The coarsest level.
     Solved(CoarseSolver<C>),
     /// Too few rows a rank: every rank goes on with all of them, alone. `rows` are its own.
-    Replicated { rows: Range<usize>, tail: Box<Tail<C>> },
+    Replicated {
+        rows: Range<usize>,
+        tail: Box<Tail<C>>,
+    },
 }
 
 impl<const C: usize> Tail<C> {

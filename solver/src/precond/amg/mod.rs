@@ -44,13 +44,17 @@ use transfer::Prolongator;
 /// Choices of the method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AmgOptions {
-    /// Least strength of connections within an aggregate; see `strength`. 0: every connection counts.
+    /// Least strength of connections within an aggregate of the first level, see `strength`; 0: every connection counts.
+    /// It keeps aggregates from reaching across the border of a stiff and a soft material, which would cost many
+    /// iterations.
     pub strength_threshold: f64,
 }
 
 impl Default for AmgOptions {
     fn default() -> Self {
-        AmgOptions { strength_threshold: 0.0 }
+        AmgOptions {
+            strength_threshold: 0.02,
+        }
     }
 }
 
@@ -89,30 +93,53 @@ impl<const B: usize, const C: usize> Amg<B, C> {
         options: &AmgOptions,
     ) -> Result<Self> {
         let scale = scale_of(comm, matrix)?;
-        let mut setup = Setup { options, scale, report: Report::default() };
+        let mut setup = Setup {
+            options,
+            scale,
+            n_coarsenings: 0,
+            report: Report::default(),
+        };
         setup.report.add_level(comm, matrix);
         let (corners, coarsened) = match nodes.parents {
             None => (None, setup.coarsen(comm, matrix, &nodes.near_nullspace)?),
             Some(parents) => {
-                let CornerLevel { interpolation, matrix: corner_matrix, near_nullspace } =
-                    setup.report.time(Step::Corners, || {
-                        coarsen_to_corners(comm, matrix, parents, &nodes.near_nullspace)
-                    });
-                let smoother =
-                    setup.report.time(Step::Smoother, || GaussSeidel::new(comm, matrix, scale))?;
+                let CornerLevel {
+                    interpolation,
+                    matrix: corner_matrix,
+                    near_nullspace,
+                } = setup.report.time(Step::Corners, || {
+                    coarsen_to_corners(comm, matrix, parents, &nodes.near_nullspace)
+                });
+                let smoother = setup
+                    .report
+                    .time(Step::Smoother, || GaussSeidel::new(comm, matrix, scale))?;
                 setup.report.add_level(comm, &corner_matrix);
                 let level = Level::new(smoother, interpolation, matrix.map().n_owned());
-                (Some(level), setup.coarsen(comm, &corner_matrix, &near_nullspace)?)
+                (
+                    Some(level),
+                    setup.coarsen(comm, &corner_matrix, &near_nullspace)?,
+                )
             }
         };
-        let Coarsened { level: first, matrix: coarse, near_nullspace } = coarsened;
+        let Coarsened {
+            level: first,
+            matrix: coarse,
+            near_nullspace,
+        } = coarsened;
         let tail = setup.tail(comm, coarse, near_nullspace)?;
         let mut report = setup.report;
         let memory = corners.as_ref().map_or(0, Level::memory) + first.memory() + tail.memory();
         report.memory = comm.sum_u64(memory as u64);
         let zeros = vec![[0.0; B]; matrix.map().n_owned()];
         let vectors = RefCell::new([zeros.clone(), zeros]);
-        Ok(Amg { corners, first, tail, scale, vectors, report })
+        Ok(Amg {
+            corners,
+            first,
+            tail,
+            scale,
+            vectors,
+            report,
+        })
     }
 
     /// Levels, memory, set-up times.
@@ -123,7 +150,8 @@ impl<const B: usize, const C: usize> Amg<B, C> {
     /// Collective. x = M⁻¹ b by one V-cycle.
     fn cycle(&self, comm: &Comm, b: &[[f32; B]], x: &mut [[f32; B]]) {
         let aggregated = |b: &[[f32; B]], x: &mut [[f32; B]]| {
-            self.first.cycle(comm, b, x, |b, x| self.tail.cycle(comm, 0, b, x));
+            self.first
+                .cycle(comm, b, x, |b, x| self.tail.cycle(comm, 0, b, x));
         };
         match &self.corners {
             Some(corners) => corners.cycle(comm, b, x, aggregated),
@@ -139,7 +167,11 @@ fn scale_of<const B: usize>(comm: &Comm, matrix: &DistMatrix<B>) -> Result<f64> 
         let block = matrix.diagonal_block(row);
         (0..B).map(move |c| block[c][c].abs())
     };
-    let largest = comm.max((0..matrix.map().n_owned()).flat_map(diagonal).fold(0.0, f64::max));
+    let largest = comm.max(
+        (0..matrix.map().n_owned())
+            .flat_map(diagonal)
+            .fold(0.0, f64::max),
+    );
     if largest.is_finite() {
         return Ok(power_of_two(largest));
     }
@@ -149,7 +181,11 @@ fn scale_of<const B: usize>(comm: &Comm, matrix: &DistMatrix<B>) -> Result<f64> 
 
 /// The largest power of two not above `value`; 1 for 0.
 fn power_of_two(value: f64) -> f64 {
-    if value > 0.0 { value.log2().floor().exp2() } else { 1.0 }
+    if value > 0.0 {
+        value.log2().floor().exp2()
+    } else {
+        1.0
+    }
 }
 
 impl<const B: usize, const C: usize> LinearOperator for Amg<B, C> {

@@ -12,10 +12,16 @@ pub(super) fn replicate<const C: usize>(comm: &Comm, a: &DistMatrix<C>) -> Block
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for row in 0..map.n_owned() {
         let owned = a.owned().row(row).map(|k| {
-            (map.offset() + u64::from(a.owned().columns[k]), a.owned().block(k))
+            (
+                map.offset() + u64::from(a.owned().columns[k]),
+                a.owned().block(k),
+            )
         });
         let ghost = a.ghost().row(row).map(|k| {
-            (map.ghosts()[a.ghost().columns[k] as usize], a.ghost().block(k))
+            (
+                map.ghosts()[a.ghost().columns[k] as usize],
+                a.ghost().block(k),
+            )
         });
         let mut blocks: Vec<(u64, &[f64])> = owned.chain(ghost).collect();
         blocks.sort_unstable_by_key(|(column, _)| *column);
@@ -42,7 +48,11 @@ pub(super) fn replicate<const C: usize>(comm: &Comm, a: &DistMatrix<C>) -> Block
 /// Collective. The whole of a vector on every rank.
 pub(super) fn replicate_vector<const C: usize>(comm: &Comm, x: &[[f32; C]]) -> Vec<[f32; C]> {
     let parts = comm.all_gather(x.as_flattened());
-    parts.iter().flat_map(|part| part.as_chunks::<C>().0).copied().collect()
+    parts
+        .iter()
+        .flat_map(|part| part.as_chunks::<C>().0)
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]
@@ -62,7 +72,12 @@ mod tests {
                     .map(|i| [matrix.map().global(i) as f32, -1.0])
                     .collect();
                 let whole = replicate_vector(comm, &mine);
-                assert!(whole.iter().enumerate().all(|(i, x)| *x == [i as f32, -1.0]));
+                assert!(
+                    whole
+                        .iter()
+                        .enumerate()
+                        .all(|(i, x)| *x == [i as f32, -1.0])
+                );
             });
         }
     }

@@ -26,6 +26,10 @@ const MIN_ROWS_PER_RANK: u64 = 256;
 /// A level that keeps more than this part of the rows is the last.
 const STALLED: f64 = 0.75;
 
+/// From level to level, smoothed basis functions overlap more and connections are of more even strength: the threshold
+/// is lowered by this factor.
+const COARSER_THRESHOLD: f64 = 0.25;
+
 /// A level with the matrix and the near-nullspace of the next.
 pub(super) struct Coarsened<const B: usize, const C: usize> {
     pub(super) level: Level<B, C, Prolongator<B, C>>,
@@ -38,6 +42,8 @@ pub(super) struct Setup<'a> {
     pub(super) options: &'a AmgOptions,
     /// By which all matrices are divided before they become single precision.
     pub(super) scale: f64,
+    /// Aggregations so far.
+    pub(super) n_coarsenings: i32,
     pub(super) report: Report,
 }
 
@@ -52,25 +58,49 @@ impl Setup<'_> {
         a: &DistMatrix<B>,
         near_nullspace: &[[[f64; C]; B]],
     ) -> Result<Coarsened<B, C>> {
-        let threshold = self.options.strength_threshold;
+        let first_threshold = std::env::var("THETA")
+            .ok()
+            .and_then(|v| v.parse().ok())
+            .unwrap_or(self.options.strength_threshold);
+        let threshold = first_threshold * COARSER_THRESHOLD.powi(self.n_coarsenings);
+        self.n_coarsenings += 1;
         let aggregates = self.report.time(Step::Aggregate, || {
-            let takes_part: Vec<bool> = near_nullspace.iter().map(|rows| *rows != [[0.0; C]; B]).collect();
+            let takes_part: Vec<bool> = near_nullspace
+                .iter()
+                .map(|rows| *rows != [[0.0; C]; B])
+                .collect();
             aggregate(&StrongGraph::new(a, threshold), &takes_part)
         });
-        let Tentative { rows, coarse_nullspace } =
-            self.report.time(Step::Tentative, || tentative(&aggregates, near_nullspace));
-        let smoother = self.report.time(Step::Smoother, || GaussSeidel::new(comm, a, self.scale))?;
-        let inverse = self.report.time(Step::Spectrum, || BlockJacobi::new(comm, a))?;
-        let largest = self.report.time(Step::Spectrum, || largest_eigenvalue(comm, a, &inverse))?;
+        let Tentative {
+            rows,
+            coarse_nullspace,
+        } = self
+            .report
+            .time(Step::Tentative, || tentative(&aggregates, near_nullspace));
+        let smoother = self
+            .report
+            .time(Step::Smoother, || GaussSeidel::new(comm, a, self.scale))?;
+        let inverse = self
+            .report
+            .time(Step::Spectrum, || BlockJacobi::new(comm, a))?;
+        let largest = self
+            .report
+            .time(Step::Spectrum, || largest_eigenvalue(comm, a, &inverse))?;
         let omega = 4.0 / 3.0 / largest;
         let p = self.report.time(Step::Prolongator, || {
             smoothed_prolongator(comm, a, &aggregates, rows, inverse.blocks(), omega)
         });
         drop(inverse);
         let is_alive = |row: usize, c: usize| coarse_nullspace[row][c][c] > 0.0;
-        let matrix = self.report.time(Step::Galerkin, || galerkin_product(comm, a, &p, is_alive));
+        let matrix = self
+            .report
+            .time(Step::Galerkin, || galerkin_product(comm, a, &p, is_alive));
         let level = Level::new(smoother, p, a.map().n_owned());
-        Ok(Coarsened { level, matrix, near_nullspace: coarse_nullspace })
+        Ok(Coarsened {
+            level,
+            matrix,
+            near_nullspace: coarse_nullspace,
+        })
     }
 
     /// Collective. The levels from `matrix` on.
@@ -105,8 +135,13 @@ impl Setup<'_> {
         }
         self.report.add_level(comm, &matrix);
         let scale = self.scale;
-        let solver = self.report.time(Step::Coarse, || CoarseSolver::new(comm, &matrix, scale))?;
-        Ok(Tail { levels, end: End::Solved(solver) })
+        let solver = self
+            .report
+            .time(Step::Coarse, || CoarseSolver::new(comm, &matrix, scale))?;
+        Ok(Tail {
+            levels,
+            end: End::Solved(solver),
+        })
     }
 
     /// Collective. The levels from `matrix` on, all on every rank.
@@ -118,7 +153,9 @@ impl Setup<'_> {
     ) -> Result<End<C>> {
         let whole = replicate(comm, matrix);
         let parts = comm.all_gather(near_nullspace.as_flattened().as_flattened());
-        let blocks = parts.iter().flat_map(|part| part.as_chunks::<C>().0.as_chunks::<C>().0);
+        let blocks = parts
+            .iter()
+            .flat_map(|part| part.as_chunks::<C>().0.as_chunks::<C>().0);
         let near_nullspace = blocks.copied().collect();
         let alone = Comm::alone();
         let n = whole.n_rows;
@@ -127,6 +164,9 @@ impl Setup<'_> {
         let whole = DistMatrix::new(&alone, map, whole, nothing);
         let tail = Box::new(self.tail(&alone, whole, near_nullspace)?);
         let first = matrix.map().offset() as usize;
-        Ok(End::Replicated { rows: first..first + matrix.map().n_owned(), tail })
+        Ok(End::Replicated {
+            rows: first..first + matrix.map().n_owned(),
+            tail,
+        })
     }
 }

@@ -30,11 +30,21 @@ pub(super) fn smoothed_prolongator<const B: usize, const C: usize>(
 ) -> Prolongator<B, C> {
     let (n_owned, n_ghosts) = (a.map().n_owned(), a.map().n_ghosts());
     let offset = comm.sum_below(aggregates.n as u64);
-    let global = |g: &u32| if *g == NONE { NONE_GLOBAL } else { offset + u64::from(*g) };
+    let global = |g: &u32| {
+        if *g == NONE {
+            NONE_GLOBAL
+        } else {
+            offset + u64::from(*g)
+        }
+    };
     let owned: Vec<u64> = aggregates.of_node.iter().map(global).collect();
     let mut ghosts = vec![NONE_GLOBAL; n_ghosts];
     a.halo().forward(comm, &owned, &mut ghosts, 1);
-    let mut foreign: Vec<u64> = ghosts.iter().copied().filter(|&g| g != NONE_GLOBAL).collect();
+    let mut foreign: Vec<u64> = ghosts
+        .iter()
+        .copied()
+        .filter(|&g| g != NONE_GLOBAL)
+        .collect();
     foreign.sort_unstable();
     foreign.dedup();
     let coarse = IndexMap::new(comm, aggregates.n, foreign);
@@ -45,7 +55,12 @@ pub(super) fn smoothed_prolongator<const B: usize, const C: usize>(
     t.resize(n_owned + n_ghosts, [[0.0; C]; B]);
     let (t_owned, t_ghosts) = t.split_at_mut(n_owned);
     let (t_owned, t_ghosts) = (t_owned.as_flattened(), t_ghosts.as_flattened_mut());
-    a.halo().forward(comm, t_owned.as_flattened(), t_ghosts.as_flattened_mut(), B * C);
+    a.halo().forward(
+        comm,
+        t_owned.as_flattened(),
+        t_ghosts.as_flattened_mut(),
+        B * C,
+    );
 
     let n_tasks = n_owned.div_ceil(ROWS_PER_TASK);
     let tasks: Vec<Rows<B, C>> = (0..n_tasks)
@@ -53,7 +68,14 @@ pub(super) fn smoothed_prolongator<const B: usize, const C: usize>(
         .with_max_len(1)
         .map(|task| {
             let rows = task * ROWS_PER_TASK..n_owned.min((task + 1) * ROWS_PER_TASK);
-            dispatch(Smooth { a, rows, aggregate: &aggregate, t: &t, inverse, omega })
+            dispatch(Smooth {
+                a,
+                rows,
+                aggregate: &aggregate,
+                t: &t,
+                inverse,
+                omega,
+            })
         })
         .collect();
     drop(t);
@@ -133,7 +155,11 @@ impl<const B: usize, const C: usize> Kernel for Smooth<'_, B, C> {
                             row_sums.len() - 1
                         }
                     };
-                    add_product::<FMA, f64, B, B, C>(&blocks[k], &self.t[node], &mut row_sums[at].1);
+                    add_product::<FMA, f64, B, B, C>(
+                        &blocks[k],
+                        &self.t[node],
+                        &mut row_sums[at].1,
+                    );
                 }
             }
             row_sums.sort_unstable_by_key(|(column, _)| *column);

@@ -60,7 +60,10 @@ impl<const B: usize> GaussSeidel<B> {
                 let jobs = self.jobs(Some(color), r);
                 run(jobs, |(slab, r)| slab.earlier.subtract(x, r));
             }
-            let jobs = self.jobs(Some(color), r).into_iter().zip(self.jobs(Some(color), x));
+            let jobs = self
+                .jobs(Some(color), r)
+                .into_iter()
+                .zip(self.jobs(Some(color), x));
             let jobs = jobs.map(|((slab, r), (_, x))| (slab, x, r)).collect();
             run(jobs, |(slab, x, r)| dispatch(Forward { slab, x, r }));
         }
@@ -70,7 +73,9 @@ impl<const B: usize> GaussSeidel<B> {
                 slab.same.subtract(x, r);
             });
         });
-        run(self.jobs(None, r), |(slab, r)| slab.ghosts.subtract(&ghosts, r));
+        run(self.jobs(None, r), |(slab, r)| {
+            slab.ghosts.subtract(&ghosts, r)
+        });
     }
 
     /// Collective. One backward sweep for A e = r from e = v, then x += e. `v` and `r` are used up.
@@ -87,14 +92,24 @@ impl<const B: usize> GaussSeidel<B> {
                 slab.same.subtract(v, r);
             });
         });
-        run(self.jobs(None, r), |(slab, r)| slab.ghosts.subtract(&ghosts, r));
+        run(self.jobs(None, r), |(slab, r)| {
+            slab.ghosts.subtract(&ghosts, r)
+        });
         for color in (0..self.n_colors).rev() {
             if color + 1 < self.n_colors {
                 let jobs = self.jobs(Some(color), r);
                 run(jobs, |(slab, r)| slab.later.subtract(v, r));
             }
-            let (r, v, x) = (self.jobs(Some(color), r), self.jobs(Some(color), v), self.jobs(Some(color), x));
-            let jobs = r.into_iter().zip(v).zip(x).map(|(((slab, r), (_, v)), (_, x))| (slab, r, v, x));
+            let (r, v, x) = (
+                self.jobs(Some(color), r),
+                self.jobs(Some(color), v),
+                self.jobs(Some(color), x),
+            );
+            let jobs = r
+                .into_iter()
+                .zip(v)
+                .zip(x)
+                .map(|(((slab, r), (_, v)), (_, x))| (slab, r, v, x));
             run(jobs.collect(), |(slab, r, v, x)| {
                 dispatch(Backward { slab, r, v });
                 for (x, e) in x.iter_mut().zip(v) {

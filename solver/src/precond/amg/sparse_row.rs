@@ -13,7 +13,11 @@ pub(super) struct SparseRow<const R: usize, const C: usize> {
 impl<const R: usize, const C: usize> SparseRow<R, C> {
     /// An empty row of a matrix with `n_columns` columns.
     pub(super) fn new(n_columns: usize) -> Self {
-        SparseRow { place: vec![0; n_columns], columns: Vec::new(), blocks: Vec::new() }
+        SparseRow {
+            place: vec![0; n_columns],
+            columns: Vec::new(),
+            blocks: Vec::new(),
+        }
     }
 
     /// The block in `column`, zero at first.
@@ -45,7 +49,9 @@ impl<const R: usize, const C: usize> SparseRow<R, C> {
 
     /// Empties the row.
     pub(super) fn clear(&mut self) {
-        self.columns.iter().for_each(|&column| self.place[column as usize] = 0);
+        self.columns
+            .iter()
+            .for_each(|&column| self.place[column as usize] = 0);
         self.columns.clear();
         self.blocks.clear();
     }

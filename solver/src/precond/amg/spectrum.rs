@@ -36,8 +36,10 @@ pub(super) fn largest_eigenvalue<const B: usize>(
         a.apply(comm, &p, &mut q);
         let pq = vector::dot(comm, &p, &q);
         if pq.is_nan() || pq <= 0.0 {
-            return Err(Error::model("the matrix is not positive definite: found by multigrid")
-                .advice("is the model restrained, and are all material data positive?"));
+            return Err(
+                Error::model("the matrix is not positive definite: found by multigrid")
+                    .advice("is the model restrained, and are all material data positive?"),
+            );
         }
         let alpha = rz / pq;
         vector::step_and_norm(alpha, &p, &q, &mut x, &mut r);
@@ -55,7 +57,11 @@ pub(super) fn largest_eigenvalue<const B: usize>(
         steps += 1;
     }
     let found = tridiagonal.view((0, 0), (steps, steps)).into_owned();
-    let largest = if steps == 0 { 1.0 } else { found.symmetric_eigenvalues().max() };
+    let largest = if steps == 0 {
+        1.0
+    } else {
+        found.symmetric_eigenvalues().max()
+    };
     if largest > 0.0 && largest.is_finite() {
         return Ok(SAFETY * largest);
     }
@@ -86,16 +92,25 @@ mod tests {
         let dense = to_sprs(&a).to_dense();
         let n = a.n_rows * 3;
         let matrix = DMatrix::from_fn(n, n, |i, j| dense[(i, j)]);
-        let diagonal = DMatrix::from_fn(n, n, |i, j| if i / 3 == j / 3 { dense[(i, j)] } else { 0.0 });
+        let diagonal = DMatrix::from_fn(
+            n,
+            n,
+            |i, j| if i / 3 == j / 3 { dense[(i, j)] } else { 0.0 },
+        );
         let lower = diagonal.cholesky().expect("positive definite").l();
         let inverse = lower.try_inverse().expect("regular");
-        let exact = (&inverse * matrix * inverse.transpose()).symmetric_eigenvalues().max();
+        let exact = (&inverse * matrix * inverse.transpose())
+            .symmetric_eigenvalues()
+            .max();
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let matrix = distribute(comm, &a);
                 let inverse = BlockJacobi::new(comm, &matrix).expect("positive definite");
                 let found = largest_eigenvalue(comm, &matrix, &inverse).expect("positive definite");
-                assert!((0.95..1.06).contains(&(found / exact)), "{found} of {exact}");
+                assert!(
+                    (0.95..1.06).contains(&(found / exact)),
+                    "{found} of {exact}"
+                );
             });
         }
     }
@@ -109,7 +124,10 @@ mod tests {
             let matrix = distribute(comm, &a);
             let inverse = BlockJacobi::new(comm, &matrix).expect("positive diagonal");
             let error = largest_eigenvalue(comm, &matrix, &inverse).expect_err("indefinite");
-            assert!(error.to_string().contains("not positive definite"), "{error}");
+            assert!(
+                error.to_string().contains("not positive definite"),
+                "{error}"
+            );
         });
     }
 }

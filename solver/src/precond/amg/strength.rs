@@ -30,12 +30,23 @@ impl<'a> StrongGraph<'a> {
                 norm2(k).powi(2) > limit * product
             };
             let of_rows = |rows: &[usize]| {
-                let blocks = rows.iter().flat_map(|&row| owned.row(row).map(move |k| (row, k)));
-                blocks.map(|(row, k)| is_strong(row, k)).collect::<Vec<bool>>()
+                let blocks = rows
+                    .iter()
+                    .flat_map(|&row| owned.row(row).map(move |k| (row, k)));
+                blocks
+                    .map(|(row, k)| is_strong(row, k))
+                    .collect::<Vec<bool>>()
             };
-            rows.par_chunks(4096).map(of_rows).collect::<Vec<_>>().concat()
+            rows.par_chunks(4096)
+                .map(of_rows)
+                .collect::<Vec<_>>()
+                .concat()
         });
-        StrongGraph { row_start: &owned.row_start, columns: &owned.columns, strong }
+        StrongGraph {
+            row_start: &owned.row_start,
+            columns: &owned.columns,
+            strong,
+        }
     }
 
     /// Number of nodes.
@@ -67,17 +78,29 @@ mod tests {
     #[test]
     fn weak_connections_are_left_out() {
         // A chain whose middle link is weak.
-        let mut blocks = vec![(0, 0, [[1.0]]), (1, 1, [[1.01]]), (2, 2, [[1.01]]), (3, 3, [[1.0]])];
+        let mut blocks = vec![
+            (0, 0, [[1.0]]),
+            (1, 1, [[1.01]]),
+            (2, 2, [[1.01]]),
+            (3, 3, [[1.0]]),
+        ];
         for (i, j, value) in [(0, 1, -1.0), (1, 2, -0.01), (2, 3, -1.0)] {
             blocks.extend([(i, j, [[value]]), (j, i, [[value]])]);
         }
         let matrix = distribute(&Comm::alone(), &BlockCsr::from_blocks(4, 4, blocks));
         let strong = |threshold| {
             let graph = StrongGraph::new(&matrix, threshold);
-            (0..4).map(|node| graph.strong_neighbors(node).collect::<Vec<_>>()).collect::<Vec<_>>()
+            (0..4)
+                .map(|node| graph.strong_neighbors(node).collect::<Vec<_>>())
+                .collect::<Vec<_>>()
         };
         assert_eq!(strong(0.0)[1], [0, 1, 2]);
         assert_eq!(strong(0.1), [[0, 1], [0, 1], [2, 3], [2, 3]]);
-        assert_eq!(StrongGraph::new(&matrix, 0.1).neighbors(2).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(
+            StrongGraph::new(&matrix, 0.1)
+                .neighbors(2)
+                .collect::<Vec<_>>(),
+            [1, 2, 3]
+        );
     }
 }

@@ -6,8 +6,8 @@
 //! Invariant: local to each rank; knows no matrix.
 
 use super::aggregate::{Aggregates, NONE};
-use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::prelude::IndexedParallelIterator;
+use rayon::prelude::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 /// A column shorter than this part of what it was before orthogonalization depends on those before it.
 const DEPENDENT: f64 = 1e-8;
@@ -41,7 +41,10 @@ pub(super) fn tentative<const B: usize, const C: usize>(
             g => rows.map(|row| divide_by_triangle(row, &coarse_nullspace[g as usize])),
         })
         .collect();
-    Tentative { rows, coarse_nullspace }
+    Tentative {
+        rows,
+        coarse_nullspace,
+    }
 }
 
 /// Nodes by aggregate: those of g are `members[start[g]..start[g + 1]]`, ascending.
@@ -107,15 +110,27 @@ mod tests {
 
     #[test]
     fn columns_are_orthonormal_and_interpolate_the_nullspace() {
-        let aggregates = Aggregates { of_node: vec![0, 1, NONE, 0, 1, 0], n: 2 };
+        let aggregates = Aggregates {
+            of_node: vec![0, 1, NONE, 0, 1, 0],
+            n: 2,
+        };
         let b = nullspace(6);
-        let Tentative { rows, coarse_nullspace } = tentative(&aggregates, &b);
+        let Tentative {
+            rows,
+            coarse_nullspace,
+        } = tentative(&aggregates, &b);
         assert_eq!(rows[2], [[0.0; 4]; 2]);
-        for (node, &g) in aggregates.of_node.iter().enumerate().filter(|(_, g)| **g != NONE) {
+        for (node, &g) in aggregates
+            .of_node
+            .iter()
+            .enumerate()
+            .filter(|(_, g)| **g != NONE)
+        {
             for (row, b) in rows[node].iter().zip(&b[node]) {
                 for c in 0..4 {
-                    let value: f64 =
-                        (0..4).map(|d| row[d] * coarse_nullspace[g as usize][d][c]).sum();
+                    let value: f64 = (0..4)
+                        .map(|d| row[d] * coarse_nullspace[g as usize][d][c])
+                        .sum();
                     assert!((value - b[c]).abs() < 1e-13);
                 }
             }
@@ -133,11 +148,18 @@ mod tests {
     #[test]
     fn a_small_aggregate_has_dead_columns() {
         // Two rows cannot carry four columns; a third aggregate has a zero row (a prescribed displacement).
-        let aggregates = Aggregates { of_node: vec![0, 1, 1], n: 2 };
+        let aggregates = Aggregates {
+            of_node: vec![0, 1, 1],
+            n: 2,
+        };
         let mut b = nullspace(3);
         b[1][0] = [0.0; 4];
         let found = tentative(&aggregates, &b);
-        let alive = |g: usize| (0..4).filter(|&c| found.coarse_nullspace[g][c][c] > 0.0).count();
+        let alive = |g: usize| {
+            (0..4)
+                .filter(|&c| found.coarse_nullspace[g][c][c] > 0.0)
+                .count()
+        };
         assert_eq!((alive(0), alive(1)), (2, 3));
         assert_eq!(found.rows[1][0], [0.0; 4]);
         assert!(found.rows.iter().flatten().flatten().all(|v| v.abs() < 2.0));

@@ -51,7 +51,9 @@ struct Slab {
 /// Division of `n_rows` rows into slabs of about equal size, which does not depend on the number of threads.
 pub(super) fn slab_ranges(n_rows: usize, min_rows: usize, max_slabs: usize) -> Vec<Range<usize>> {
     let n_slabs = (n_rows / min_rows).clamp(1, max_slabs);
-    (0..n_slabs).map(|s| n_rows * s / n_slabs..n_rows * (s + 1) / n_slabs).collect()
+    (0..n_slabs)
+        .map(|s| n_rows * s / n_slabs..n_rows * (s + 1) / n_slabs)
+        .collect()
 }
 
 impl<const B: usize, const C: usize> Prolongator<B, C> {
@@ -68,11 +70,21 @@ impl<const B: usize, const C: usize> Prolongator<B, C> {
             let used = &columns[row_start[rows.start] as usize..row_start[rows.end] as usize];
             let low = used.iter().min().map_or(0, |&c| c as usize);
             let high = used.iter().max().map_or(0, |&c| c as usize + 1);
-            Slab { rows, columns: low..high }
+            Slab {
+                rows,
+                columns: low..high,
+            }
         });
         let slabs = slabs.collect();
         let halo = Halo::new(comm, &coarse);
-        Prolongator { row_start, columns, blocks, coarse, halo, slabs }
+        Prolongator {
+            row_start,
+            columns,
+            blocks,
+            coarse,
+            halo,
+            slabs,
+        }
     }
 }
 
@@ -83,7 +95,13 @@ impl<const B: usize, const C: usize> Transfer<B, C> for Prolongator<B, C> {
 
     fn restrict(&self, comm: &Comm, fine: &[[f32; B]], coarse: &mut [[f32; C]]) {
         let sums: Vec<Vec<[f32; C]>> = (self.slabs.par_iter().with_max_len(1))
-            .map(|slab| dispatch(Restrict { p: self, slab, fine }))
+            .map(|slab| {
+                dispatch(Restrict {
+                    p: self,
+                    slab,
+                    fine,
+                })
+            })
             .collect();
         let n_owned = self.coarse.n_owned();
         let mut ghosts = vec![[0.0; C]; self.coarse.n_ghosts()];
@@ -97,18 +115,25 @@ impl<const B: usize, const C: usize> Transfer<B, C> for Prolongator<B, C> {
                 (0..C).for_each(|c| target[c] += sum[c]);
             }
         }
-        self.halo.reverse_add(comm, ghosts.as_flattened(), coarse.as_flattened_mut(), C);
+        self.halo
+            .reverse_add(comm, ghosts.as_flattened(), coarse.as_flattened_mut(), C);
     }
 
     fn prolong(&self, comm: &Comm, coarse: &[[f32; C]], fine: &mut [[f32; B]]) {
         let mut values = coarse.to_vec();
         values.resize(self.coarse.n_local(), [0.0; C]);
         let (owned, ghosts) = values.split_at_mut(coarse.len());
-        self.halo.forward(comm, owned.as_flattened(), ghosts.as_flattened_mut(), C);
+        self.halo
+            .forward(comm, owned.as_flattened(), ghosts.as_flattened_mut(), C);
         let values = &values;
         let rows = fine.par_chunks_mut(MIN_SLAB_ROWS).enumerate();
         rows.for_each(|(chunk, fine)| {
-            dispatch(Prolong { p: self, first: chunk * MIN_SLAB_ROWS, coarse: values, fine });
+            dispatch(Prolong {
+                p: self,
+                first: chunk * MIN_SLAB_ROWS,
+                coarse: values,
+                fine,
+            });
         });
     }
 
@@ -138,7 +163,11 @@ impl<const B: usize, const C: usize> Kernel for Restrict<'_, B, C> {
             let fine = self.fine[row].map(|value| [value]);
             for (block, &column) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
                 let sum = &mut sums[column as usize - low];
-                add_transposed_product::<FMA, f32, 1, B, C>(&fine, block, std::array::from_mut(sum));
+                add_transposed_product::<FMA, f32, 1, B, C>(
+                    &fine,
+                    block,
+                    std::array::from_mut(sum),
+                );
             }
         }
         sums

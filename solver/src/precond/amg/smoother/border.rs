@@ -14,7 +14,12 @@ pub(super) struct Border<const B: usize> {
 
 impl<const B: usize> Border<B> {
     pub(super) fn new() -> Self {
-        Border { rows: Vec::new(), start: vec![0], columns: Vec::new(), blocks: Vec::new() }
+        Border {
+            rows: Vec::new(),
+            start: vec![0],
+            columns: Vec::new(),
+            blocks: Vec::new(),
+        }
     }
 
     /// Adds a block; rows come in ascending order.

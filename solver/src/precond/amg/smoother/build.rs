@@ -24,14 +24,15 @@ impl<const B: usize> GaussSeidel<B> {
     ///
     /// # Errors
     /// A diagonal block that is not positive definite.
-    pub(in crate::precond::amg) fn new(
-        comm: &Comm,
-        a: &DistMatrix<B>,
-        scale: f64,
-    ) -> Result<Self> {
+    pub(in crate::precond::amg) fn new(comm: &Comm, a: &DistMatrix<B>, scale: f64) -> Result<Self> {
         let ranges = slab_ranges(a.map().n_owned(), MIN_SLAB_ROWS, MAX_SLABS);
         let colors = colors(a, &ranges);
-        let builder = Builder { a, scale, ranges: &ranges, colors: &colors };
+        let builder = Builder {
+            a,
+            scale,
+            ranges: &ranges,
+            colors: &colors,
+        };
         let slabs: Result<Vec<Slab<B>>> = (ranges.par_iter().with_max_len(1).enumerate())
             .map(|(slab, _)| builder.slab(slab))
             .collect();
@@ -141,16 +142,20 @@ impl<const B: usize> Builder<'_, B> {
         let blocks = as_blocks::<f64, B>(&ghost.values);
         for k in ghost.row(row) {
             add_half_sums(&mut added, &blocks[k]);
-            slab.ghosts.push(local, ghost.columns[k], self.single(&blocks[k]));
+            slab.ghosts
+                .push(local, ghost.columns[k], self.single(&blocks[k]));
         }
         (0..B).for_each(|c| diagonal[c][c] += added[c]);
         let inverse = invert_spd(diagonal).ok_or_else(|| {
             let global = self.a.map().global(row);
-            Error::model(format!("the diagonal block of matrix row {global} is not positive definite"))
-                .advice("is the model restrained, and are all material data positive?")
+            Error::model(format!(
+                "the diagonal block of matrix row {global} is not positive definite"
+            ))
+            .advice("is the model restrained, and are all material data positive?")
         })?;
         slab.row_start.push(slab.columns.len() as u32);
-        slab.inverse.push(inverse.map(|row| row.map(|v| (v * self.scale) as f32)));
+        slab.inverse
+            .push(inverse.map(|row| row.map(|v| (v * self.scale) as f32)));
         slab.added.push(added.map(|v| (v / self.scale) as f32));
         Ok(())
     }
