@@ -2,7 +2,7 @@
 //!
 //! Invariant: a function of the ranks and the model; reads no file and writes none.
 
-use super::linear_solve::{self, Solved};
+use super::linear_solve::{self, LinearSystem, Solved};
 use crate::assembly::{
     BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
     temperature_changes,
@@ -41,7 +41,7 @@ impl Solution {
             true_residual: solved.report.true_residual,
             backward_error: solved.report.backward_error,
             history: solved.report.history.clone(),
-            levels: Vec::new(),
+            levels: solved.levels.clone(),
         };
         summary.results = self.totals.clone();
     }
@@ -76,7 +76,13 @@ pub fn solve(
     let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.owned, rows.ghost);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
-    let solved = linear_solve::solve(comm, &matrix, &rhs, free, options, log)?;
+    let system = LinearSystem {
+        matrix: &matrix,
+        rhs: &rhs,
+        mesh: &model.mesh,
+        fixed: &model.fixed,
+    };
+    let solved = linear_solve::solve(comm, &system, free, options, log)?;
     drop(matrix);
     if solved.report.at_rounding_level {
         log.warn(format!(

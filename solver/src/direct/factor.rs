@@ -22,7 +22,7 @@ use fem_mesh::{Error, Result};
 const SINGULAR: f64 = 1e-12;
 
 /// Where the entries of the factor of a matrix lie.
-pub(super) struct Symbolic {
+pub(crate) struct Symbolic {
     symbolic: SymbolicCholesky<usize>,
     column_start: Vec<usize>,
     row_index: Vec<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Symbolic {
 
 impl Symbolic {
     /// Orders the rows and finds the pattern of the factor of a matrix with a symmetric pattern.
-    pub(super) fn new<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<Self> {
+    pub(crate) fn new<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<Self> {
         let order = nested_dissection(a)?.expand(B);
         let (column_start, row_index) = lower_pattern(a);
         let symbolic = analyze(&order, &column_start, &row_index)?;
@@ -155,7 +155,7 @@ fn for_upper_triangle<T: Scalar, const B: usize>(
 }
 
 /// Cholesky factor of a matrix.
-pub(super) struct Factor {
+pub(crate) struct Factor {
     symbolic: SymbolicCholesky<usize>,
     values: Vec<f64>,
 }
@@ -165,7 +165,7 @@ impl Factor {
     ///
     /// # Errors
     /// A pivot that is not positive; the message names its scalar row. Too little memory.
-    pub(super) fn new<const B: usize>(symbolic: Symbolic, a: &BlockCsr<f64, B>) -> Result<Self> {
+    pub(crate) fn new<const B: usize>(symbolic: Symbolic, a: &BlockCsr<f64, B>) -> Result<Self> {
         let n = a.n_rows * B;
         let mut stack = MemBuffer::try_new(symbolic.scratch()).map_err(|_| out_of_memory(n))?;
         let Symbolic {
@@ -240,7 +240,7 @@ impl Factor {
     ///
     /// # Errors
     /// Too little memory.
-    pub(super) fn solve(&self, x: &mut [f64]) -> Result<()> {
+    pub(crate) fn solve(&self, x: &mut [f64]) -> Result<()> {
         let n = x.len();
         let request = self.symbolic.solve_in_place_scratch::<f64>(1, Par::Seq);
         let mut stack = MemBuffer::try_new(request).map_err(|_| out_of_memory(n))?;

@@ -6,7 +6,7 @@
 //!
 //! Invariant: only rank 0 does arithmetic on the whole matrix; knows no cell, element, material or case.
 
-mod factor;
+pub(crate) mod factor;
 mod ordering;
 
 use crate::krylov::report::{Norms, SolveReport, norm_of_rhs};
@@ -274,6 +274,7 @@ mod tests {
                     tolerance: 1e-12,
                     max_iterations: 1000,
                     matrix_norm: matrix.norm_inf(comm),
+                    flexible: false,
                 };
                 let mut by_cg = vec![0.0; b.len()];
                 conjugate_gradients(comm, system, b, &mut by_cg, &options, &mut |_, _| ())
