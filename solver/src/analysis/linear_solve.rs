@@ -5,20 +5,24 @@
 use super::corner_parents::corner_parents;
 use crate::direct::DirectAnalysis;
 use crate::krylov::cg::{CgOptions, System};
-use crate::krylov::{SolveReport, conjugate_gradients};
+use crate::krylov::{MAX_RESIDUAL, ROUNDING_LEVEL, SolveReport, conjugate_gradients};
 use crate::linalg::{DistMatrix, LinearOperator};
 use crate::log::Log;
 use crate::precond::amg::NodeData;
 use crate::precond::{Amg, AmgOptions, BlockJacobi, Jacobi, rigid_body_modes};
 use fem_io::case::{Method, Preconditioner, SolverOptions};
 use fem_io::summary::Level;
-use fem_mesh::{Comm, LocalMesh, Result};
+use fem_mesh::{Comm, Error, LocalMesh, Result};
 
-/// Largest model for which `auto` asks what a factorization would cost, degrees of freedom. The ordering alone takes
-/// longer than the iterations on larger ones.
-pub const MAX_DIRECT_DOFS: u64 = 250_000;
-/// Most work of a factorization that `auto` accepts: 10 to 30 s on one core.
-const MAX_DIRECT_FLOPS: f64 = 1e12;
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Largest model that `auto` factorizes at once, degrees of freedom: above it multigrid is faster, measured on boxes of
+/// hex8 from 4,000 dof.
+pub const FEW_DOFS: u64 = 3_000;
+/// Largest model for which `auto` turns to a factorization after the iterations failed, degrees of freedom.
+const MAX_DIRECT_DOFS: u64 = 400_000;
+/// Most work of a factorization that `auto` accepts then: less than a minute on one core.
+const MAX_DIRECT_FLOPS: f64 = 2e12;
 
 /// What was solved, and how.
 #[derive(Clone, Debug)]
@@ -51,8 +55,8 @@ pub struct LinearSystem<'a> {
 /// Collective. Solves the system by the method the user asked for or the one that suits; x starts at 0.
 ///
 /// # Errors
-/// A matrix that is not positive definite, numbers that are not finite, too little memory. Missing the tolerance is no
-/// error here: see [`SolveReport::converged`].
+/// A matrix that is not positive definite or nearly singular, numbers that are not finite, too little memory. Missing the
+/// tolerance otherwise is no error here: see [`SolveReport::converged`].
 pub fn solve(
     comm: &Comm,
     system: &LinearSystem,
@@ -60,70 +64,175 @@ pub fn solve(
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solved> {
-    let matrix = system.matrix;
-    let n_dofs = 3 * matrix.map().n_global();
-    if options.method == Method::Direct
-        || (options.method == Method::Auto && n_dofs <= MAX_DIRECT_DOFS)
-    {
-        let label = "order the matrix for factorization";
-        let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, matrix))?;
-        let cost = analysis.cost();
-        let size = format!(
-            "{:.2e} entries in the factor, {:.1e} flop",
-            cost.factor_entries, cost.flops
-        );
-        if options.method == Method::Direct || cost.flops <= MAX_DIRECT_FLOPS {
-            let chosen = if options.method == Method::Direct {
-                "asked for"
-            } else {
-                "small enough to factorize"
-            };
-            let reason = format!("direct, {chosen}: {size}");
-            log.note(&format!("solver: {reason}"));
-            return direct(comm, system, x, options, analysis, log).map(|report| Solved {
-                report,
-                method: "direct",
-                preconditioner: "none",
-                reason,
-                levels: Vec::new(),
-            });
+    let n_dofs = 3 * system.matrix.map().n_global();
+    let solved = match options.method {
+        Method::Direct => factorize_and_solve(comm, system, x, options, "direct, asked for", log)?,
+        Method::Cg => iterate(comm, system, x, options, "cg, asked for", log)?,
+        Method::Auto if n_dofs <= FEW_DOFS => {
+            let reason = format!("direct: {n_dofs} dof are no more than {FEW_DOFS}");
+            factorize_and_solve(comm, system, x, options, &reason, log)?
         }
-        let reason = format!("cg, since a factorization would be expensive: {size}");
-        return iterate(comm, system, x, options, reason, log);
-    }
-    let reason = match options.method {
-        Method::Auto => format!("cg, since {n_dofs} dof are more than {MAX_DIRECT_DOFS}"),
-        _ => "cg, asked for".to_owned(),
+        Method::Auto => {
+            let reason = format!("cg: {n_dofs} dof are more than {FEW_DOFS}");
+            let iterated = iterate(comm, system, x, options, &reason, log);
+            match iterated {
+                Ok(solved) if solved.report.converged => solved,
+                // Both ends are the same on every rank: they rest on reduced numbers.
+                failed => second_try(comm, system, x, options, failed, log)?,
+            }
+        }
     };
-    iterate(comm, system, x, options, reason, log)
+    require_digits(&solved.report)?;
+    Ok(solved)
 }
 
-/// The method that [`solve`] will use, as far as it can be told without the matrix.
+/// Collective. After iterations that failed, a factorization, if the model is small enough for one.
+fn second_try(
+    comm: &Comm,
+    system: &LinearSystem,
+    x: &mut [f64],
+    options: &SolverOptions,
+    failed: Result<Solved>,
+    log: &mut Log,
+) -> Result<Solved> {
+    if 3 * system.matrix.map().n_global() > MAX_DIRECT_DOFS {
+        return failed;
+    }
+    let analysis = log.phase("setup", "order the matrix for factorization", |_| {
+        DirectAnalysis::new(comm, system.matrix)
+    })?;
+    let cost = analysis.cost();
+    if cost.flops > MAX_DIRECT_FLOPS || cost.memory > comm.broadcast(0, vec![available_memory()])[0]
+    {
+        return failed;
+    }
+    let why = match &failed {
+        Ok(solved) => format!(
+            "cg did not converge in {} iterations (relative residual {:.1e})",
+            solved.report.iterations, solved.report.true_residual
+        ),
+        Err(error) => format!("cg failed ({error})"),
+    };
+    log.warn(format!("{why}; trying a direct solution"));
+    factorize(
+        comm,
+        system,
+        x,
+        options,
+        analysis,
+        format!("direct, after {why}"),
+        log,
+    )
+}
+
+/// Bytes that the system can still give; infinite where it does not say.
+fn available_memory() -> f64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.map_or(f64::INFINITY, |kib| 1024.0 * kib)
+}
+
+/// That the solution means something: in a nearly singular system a backward error at rounding level does not.
+fn require_digits(report: &SolveReport) -> Result<()> {
+    let advice = "look for parts that hang together at an edge or a point only, nearly free parts, extreme ratios of \
+                  stiffness, and very thin or flat elements";
+    if !report.true_residual.is_finite() {
+        let what = "the solution is not a number: the system cannot be solved in double precision";
+        return Err(Error::model(what).advice(advice));
+    }
+    if !report.converged
+        && report.backward_error <= ROUNDING_LEVEL
+        && report.true_residual > MAX_RESIDUAL
+    {
+        let what = format!(
+            "the system is nearly singular: the best solution in double precision has a relative residual of {:.1e}",
+            report.true_residual
+        );
+        return Err(Error::model(what).advice(advice));
+    }
+    Ok(())
+}
+
+/// The method that [`solve`] will use.
 pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
     match options.method {
         Method::Direct => "direct".to_owned(),
         Method::Cg => "cg".to_owned(),
-        Method::Auto if n_dofs <= MAX_DIRECT_DOFS => {
-            "auto: direct if a factorization is cheap, else cg".to_owned()
+        Method::Auto if n_dofs <= FEW_DOFS => {
+            format!("auto: direct, since {n_dofs} dof are no more than {FEW_DOFS}")
         }
-        Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {MAX_DIRECT_DOFS}"),
+        Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {FEW_DOFS}"),
     }
 }
 
+/// Collective. Orders, factorizes and solves.
+fn factorize_and_solve(
+    comm: &Comm,
+    system: &LinearSystem,
+    x: &mut [f64],
+    options: &SolverOptions,
+    reason: &str,
+    log: &mut Log,
+) -> Result<Solved> {
+    let label = "order the matrix for factorization";
+    let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, system.matrix))?;
+    let available = comm.broadcast(0, vec![available_memory()])[0];
+    let wanted = analysis.cost().memory;
+    if wanted > available {
+        let what = format!(
+            "the direct solution would take about {:.0} MiB of memory, and {:.0} MiB are free",
+            wanted / MIB,
+            available / MIB
+        );
+        return Err(Error::machine(what).advice("use solver.method = \"cg\""));
+    }
+    factorize(comm, system, x, options, analysis, reason.to_owned(), log)
+}
+
 /// Collective. Factorizes and solves.
-fn direct(
+fn factorize(
     comm: &Comm,
     system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     analysis: DirectAnalysis<3>,
+    reason: String,
     log: &mut Log,
-) -> Result<SolveReport> {
+) -> Result<Solved> {
     let LinearSystem { matrix, rhs, .. } = *system;
-    let solver = log.phase("setup", "factorize", |_| analysis.factorize(comm, matrix))?;
-    log.phase("solve", "solve", |_| {
+    let cost = analysis.cost();
+    log.note(&format!(
+        "solver: {reason}; {:.2e} entries in the factor, {:.1e} flop",
+        cost.factor_entries, cost.flops
+    ));
+    let name_row = |comm: &Comm, row: u64| name_dof(comm, system.mesh, row);
+    let solver = log.phase("setup", "factorize", |_| {
+        analysis.factorize(comm, matrix, &name_row)
+    })?;
+    let report = log.phase("solve", "solve", |_| {
         solver.solve(comm, matrix, rhs, x, options.tolerance)
+    })?;
+    Ok(Solved {
+        report,
+        method: "direct",
+        preconditioner: "none",
+        reason,
+        levels: Vec::new(),
     })
+}
+
+/// Collective. A global degree of freedom in the numbers of the input: "node 7 in direction x".
+fn name_dof(comm: &Comm, mesh: &LocalMesh, dof: u64) -> String {
+    let local = mesh
+        .nodes
+        .local(dof / 3)
+        .filter(|&n| n < mesh.nodes.n_owned());
+    let node = comm.sum_u64(local.map_or(0, |n| mesh.node_ids[n]));
+    format!(
+        "node {node} in direction {}",
+        ["x", "y", "z"][(dof % 3) as usize]
+    )
 }
 
 /// Collective. Conjugate gradients with the preconditioner asked for.
@@ -132,10 +241,11 @@ fn iterate(
     system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
-    reason: String,
+    reason: &str,
     log: &mut Log,
 ) -> Result<Solved> {
     log.note(&format!("solver: {reason}"));
+    x.fill(0.0);
     let built = log.phase("setup", "set up the preconditioner", |_| {
         build(comm, system, options)
     })?;
@@ -161,7 +271,7 @@ fn iterate(
         report,
         method: "cg",
         preconditioner: built.name,
-        reason,
+        reason: reason.to_owned(),
         levels: built.levels,
     })
 }

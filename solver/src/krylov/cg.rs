@@ -76,7 +76,7 @@ pub fn conjugate_gradients(
     let mut aim = options.tolerance;
     let mut stalled = false;
     while residual > options.tolerance && cg.iterations < options.max_iterations {
-if options.flexible {
+        if options.flexible {
             cg.run_flexible(comm, x, aim, progress)?;
         } else {
             cg.run(comm, x, aim, progress)?;
