@@ -1,11 +1,11 @@
 //! `fem-solve check`: everything up to the solution, and what it would take.
 //!
-//! Where a factorization may be what a run would do, the matrix is ordered as the run would order it: that tells the
+//! Where a factorization is what a run would do, the matrix is ordered as the run would order it: that tells the
 //! memory of the factor, which no formula does for parts of all shapes.
 //!
 //! Invariant: solves nothing and factorizes nothing.
 
-use crate::analysis::linear_solve::{MAX_DIRECT_DOFS, MAX_DIRECT_FLOPS, describe_choice};
+use crate::analysis::linear_solve::{FEW_DOFS, describe_choice};
 use crate::assembly::{Pattern, Slabs, external_force};
 use crate::direct::{DirectAnalysis, DirectCost};
 use crate::linalg::DistMatrix;
@@ -122,14 +122,7 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
         load_sum: load_sum(comm, model),
         n_constraints: case.constraints.len(),
         n_loads: case.loads.len(),
-        method: match direct {
-            Some(cost) => format!(
-                "direct: {:.2e} entries in the factor, {:.1e} flop",
-                cost.factor_entries, cost.flops
-            ),
-            None if n_dofs <= MAX_DIRECT_DOFS => "cg".to_owned(),
-            None => describe_choice(&case.solver, n_dofs),
-        },
+        method: describe_method(&case.solver, n_dofs, direct),
         decision: prepared.parallelism.decision.clone(),
         memory_mib: (comm.sum(bytes) / MIB, comm.max(bytes) / MIB),
     })
@@ -171,25 +164,34 @@ fn load_sum(comm: &Comm, model: &Model) -> [f64; 3] {
     sum
 }
 
+fn describe_method(options: &SolverOptions, n_dofs: u64, direct: Option<DirectCost>) -> String {
+    let choice = describe_choice(options, n_dofs);
+    match direct {
+        Some(cost) => format!(
+            "{choice}: {:.2e} entries in the factor, {:.1e} flop",
+            cost.factor_entries, cost.flops
+        ),
+        None => choice,
+    }
+}
+
 /// Collective. What the factorization that a run would do costs; `None` if it would not do one.
 fn direct_cost(
     comm: &Comm,
     mesh: &LocalMesh,
     options: &SolverOptions,
 ) -> Result<Option<DirectCost>> {
-    let may_be = match options.method {
+    let is_direct = match options.method {
         Method::Direct => true,
-        Method::Auto => 3 * mesh.nodes.n_global() <= MAX_DIRECT_DOFS,
+        Method::Auto => 3 * mesh.nodes.n_global() <= FEW_DOFS,
         Method::Cg => false,
     };
-    if !may_be {
+    if !is_direct {
         return Ok(None);
     }
     let (_, rows) = comm.all_ok(Pattern::new(mesh))?;
     let matrix = DistMatrix::<3>::new(comm, mesh.nodes.clone(), rows.owned, rows.ghost);
-    let cost = DirectAnalysis::new(comm, &matrix)?.cost();
-    let is_cheap = cost.flops <= MAX_DIRECT_FLOPS;
-    Ok((is_cheap || options.method == Method::Direct).then_some(cost))
+    Ok(Some(DirectAnalysis::new(comm, &matrix)?.cost()))
 }
 
 /// Collective. Bytes that this rank will need at the peak of a run: program, mesh, matrix, vectors, factor.

@@ -13,6 +13,7 @@ pub mod scalar;
 mod simd;
 pub mod spmv;
 pub mod vector;
+pub(crate) mod vectorize;
 
 #[cfg(test)]
 pub(crate) mod sample;
