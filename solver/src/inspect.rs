@@ -18,6 +18,8 @@ use fem_io::summary::MeshSummary;
 use fem_mesh::adjacency::node_cells;
 use fem_mesh::{Comm, LocalMesh, Result, select};
 
+/// Memory of the multigrid hierarchy relative to the matrix; measured 0.53 on a box of hex8.
+const HIERARCHY: f64 = 0.55;
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// A named set, for display.
@@ -210,11 +212,12 @@ fn predict_memory(comm: &Comm, mesh: &LocalMesh, direct: Option<DirectCost>) -> 
     // 3x3 blocks with their column; seven vectors, the preconditioner, stress and strain of each node.
     let matrix = count_blocks(mesh) as f64 * 76.0;
     let vectors = n_nodes * (7.0 * 24.0 + 72.0 + 12.0 * 8.0 + 100.0);
-    let factor = match direct {
+    let inverse = match direct {
         Some(cost) if comm.is_root() => cost.memory,
-        _ => 0.0,
+        Some(_) => 0.0,
+        None => HIERARCHY * matrix,
     };
-    program + mesh_bytes + (scatter + matrix).max(matrix + vectors + factor)
+    program + mesh_bytes + (scatter + matrix).max(matrix + vectors + inverse)
 }
 
 /// Number of 3x3 blocks in the rows of this rank.
