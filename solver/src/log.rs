@@ -7,11 +7,16 @@
 //! Invariant: knows no model; never communicates.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Seconds between two lines of progress where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Writes a line to stderr. A full disk or a closed pipe behind it does not end a run.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 
 /// Log of one rank.
 pub struct Log {
@@ -47,14 +52,14 @@ impl Log {
     /// A line of information.
     pub fn note(&self, text: &str) {
         if self.speaks {
-            eprintln!("{text}");
+            tell(text);
         }
     }
 
     /// A line that is shown though progress is not.
     pub fn remark(&self, text: &str) {
         if self.warns {
-            eprintln!("note: {text}");
+            tell(&format!("note: {text}"));
         }
     }
 
@@ -62,7 +67,7 @@ impl Log {
     pub fn warn(&mut self, text: impl Into<String>) {
         let text = text.into();
         if self.warns {
-            eprintln!("warning: {text}");
+            tell(&format!("warning: {text}"));
         }
         self.warnings.push(text);
     }
@@ -87,10 +92,10 @@ impl Log {
             spinner.finish_and_clear();
         }
         if self.speaks {
-            eprintln!(
+            tell(&format!(
                 "[{:8.2} s] {label}: {seconds:.3} s",
                 self.start.elapsed().as_secs_f64()
-            );
+            ));
         }
         match self.phases.iter_mut().find(|(n, _)| *n == name) {
             Some((_, total)) => *total += seconds,
@@ -158,10 +163,10 @@ impl ResidualDisplay {
             ));
         } else if self.lines && self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
-            eprintln!(
+            tell(&format!(
                 "  solve: iteration {iteration}, relative residual {residual:.2e} (target {:.0e})",
                 self.tolerance
-            );
+            ));
         }
     }
 }

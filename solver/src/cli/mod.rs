@@ -13,7 +13,7 @@ use args::{CasesAction, CheckArgs, Cli, Command, CommonArgs, MeshAction, RunArgs
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use fem_mesh::{Comm, Error, Result};
-use fem_solve::log::Log;
+use fem_solve::log::{Log, tell};
 use fem_solve::run::{self, Request};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ pub(crate) fn dispatch(comm: &Comm) -> i32 {
 /// Prints the one error message, on rank 0; the exit code.
 fn report(comm: &Comm, error: &Error) -> i32 {
     if comm.is_root() {
-        eprintln!("error: {error}");
+        tell(&format!("error: {error}"));
     }
     error.exit_code()
 }
@@ -102,9 +102,23 @@ fn log_of(comm: &Comm, common: &CommonArgs) -> Log {
     Log::with_progress(comm.is_root(), comm.is_root() && !common.quiet)
 }
 
-/// Prints on stdout; a closed pipe is no error of ours.
-fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+/// Collective. Rank 0 prints on stdout; a closed pipe is no error of ours.
+///
+/// # Errors
+/// stdout cannot be written, as on a full disk.
+fn print(comm: &Comm, text: impl FnOnce() -> String) -> Result<()> {
+    let written = if comm.is_root() {
+        let mut stdout = std::io::stdout();
+        writeln!(stdout, "{}", text().trim_end()).and_then(|()| stdout.flush())
+    } else {
+        Ok(())
+    };
+    comm.all_ok(match written {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::machine(format!(
+            "cannot write to the standard output: {e}"
+        ))),
+        _ => Ok(()),
+    })
 }
 
 /// Collective. Does serial work on rank 0 and prints the text it returns.
@@ -115,9 +129,7 @@ fn on_root(comm: &Comm, work: impl FnOnce() -> Result<String>) -> Result<i32> {
         Ok(String::new())
     };
     let text = comm.all_ok(text)?;
-    if comm.is_root() {
-        print(&text);
-    }
+    print(comm, || text)?;
     Ok(0)
 }
 
@@ -144,11 +156,9 @@ fn run_command(comm: &Comm, args: &RunArgs) -> Result<i32> {
         &request(case, args.output.clone(), &args.common),
         &mut log,
     )?;
-    if comm.is_root() {
-        print(&table::of_summary(&summary));
-        if let Some(error) = &summary.error {
-            eprintln!("error: {error}");
-        }
+    print(comm, || table::of_summary(&summary))?;
+    if let Some(error) = summary.error.as_ref().filter(|_| comm.is_root()) {
+        tell(&format!("error: {error}"));
     }
     Ok(summary.exit_code)
 }
@@ -156,16 +166,14 @@ fn run_command(comm: &Comm, args: &RunArgs) -> Result<i32> {
 fn check_command(comm: &Comm, args: &CheckArgs) -> Result<i32> {
     let mut log = log_of(comm, &args.common);
     let inspection = run::inspect(comm, &request(&args.case, None, &args.common), &mut log)?;
-    if comm.is_root() {
-        print(&table::of_inspection(&inspection));
-    }
+    print(comm, || table::of_inspection(&inspection))?;
     Ok(0)
 }
 
 fn mesh_info(file: &Path) -> Result<String> {
     let read = fem_io::mesh_file::read(file)?;
     for warning in &read.warnings {
-        eprintln!("warning: {warning}");
+        tell(&format!("warning: {warning}"));
     }
     Ok(format!(
         "{}\n{}",

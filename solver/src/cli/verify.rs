@@ -6,7 +6,7 @@ use super::args::VerifyArgs;
 use super::{gallery, print, request, table};
 use fem_io::summary::Summary;
 use fem_mesh::{Comm, Error, Result};
-use fem_solve::log::Log;
+use fem_solve::log::{Log, tell};
 use fem_solve::{parallel, run};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -33,29 +33,28 @@ pub(crate) fn verify(comm: &Comm, args: &VerifyArgs) -> Result<i32> {
     let mut tally = Tally::default();
     for (index, case) in cases.iter().enumerate() {
         if shows_progress {
-            eprintln!("[{}/{}] {}", index + 1, cases.len(), case.display());
+            tell(&format!(
+                "[{}/{}] {}",
+                index + 1,
+                cases.len(),
+                case.display()
+            ));
         }
         let output = scratch.0.join(format!("results-{index}"));
         let case_start = Instant::now();
         let mut log = Log::new(false);
         let outcome = run::run(comm, &request(case, Some(output), &args.common), &mut log);
         let verdict = tally.add(&outcome);
-        if comm.is_root() {
+        print(comm, || {
             let name = format!("{:w$}", name_of(case), w = width.unwrap_or(0));
             let seconds = case_start.elapsed().as_secs_f64();
-            print(&format!("{name}  {verdict}  {seconds:7.1} s"));
-            details(&outcome, args.verbose)
-                .iter()
-                .for_each(|line| print(line));
-        }
+            let mut lines = vec![format!("{name}  {verdict}  {seconds:7.1} s")];
+            lines.extend(details(&outcome, args.verbose));
+            lines.join("\n")
+        })?;
     }
-    if comm.is_root() {
-        print(&format!(
-            "\n{}, {:.1} s",
-            tally.text(),
-            start.elapsed().as_secs_f64()
-        ));
-    }
+    let seconds = start.elapsed().as_secs_f64();
+    print(comm, || format!("\n{}, {seconds:.1} s", tally.text()))?;
     scratch.remove(comm);
     Ok(i32::from(tally.has_failures()))
 }
