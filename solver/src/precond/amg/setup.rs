@@ -20,7 +20,7 @@ use crate::precond::BlockJacobi;
 use fem_mesh::{Comm, IndexMap, Result};
 
 /// Most scalar rows of a matrix that is solved directly.
-const MAX_SOLVED: u64 = 600;
+const MAX_SOLVED: u64 = 1200;
 /// Fewest rows a rank for which distributed work pays.
 const MIN_ROWS_PER_RANK: u64 = 256;
 /// A level that keeps more than this part of the rows is the last.

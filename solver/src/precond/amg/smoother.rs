@@ -150,11 +150,6 @@ impl<const B: usize> GaussSeidel<B> {
         jobs
     }
 
-    /// Number of slabs and of colors.
-    pub(super) fn division(&self) -> (usize, usize) {
-        (self.slabs.len(), self.n_colors)
-    }
-
     /// Memory, bytes.
     pub(super) fn memory(&self) -> usize {
         self.slabs.iter().map(Slab::memory).sum()
@@ -209,10 +204,12 @@ impl<const B: usize> Kernel for Forward<'_, B> {
             let value = multiply::<FMA, B>(&slab.inverse[row], &sum);
             x[row] = value;
             // The sweep solves the row with what was added to its diagonal.
-            r[row] = match slab.added.get(row) {
-                Some(added) => std::array::from_fn(|c| added[c] * value[c]),
-                None => [0.0; B],
-            };
+            r[row] = [0.0; B];
+            if let Some(added) = slab.added.get(row) {
+                for c in 0..B {
+                    r[row][c] = added[c] * value[c];
+                }
+            }
             subtract_transposed::<FMA, B>(columns, blocks, &value, r);
         }
     }
@@ -261,7 +258,13 @@ fn subtract_row<const FMA: bool, const B: usize>(
             }
         }
     }
-    std::array::from_fn(|i| sum[i] - lanes[i].iter().sum::<f32>())
+    let mut rest = sum;
+    for i in 0..B {
+        for j in 0..B {
+            rest[i] -= lanes[i][j];
+        }
+    }
+    rest
 }
 
 /// Subtracts the product of a transposed row with `value` from the rows of `r` that it mirrors.
@@ -272,7 +275,10 @@ fn subtract_transposed<const FMA: bool, const B: usize>(
     value: &[f32; B],
     r: &mut [[f32; B]],
 ) {
-    let minus = value.map(|v| -v);
+    let mut minus = [0.0; B];
+    for i in 0..B {
+        minus[i] = -value[i];
+    }
     for (&column, block) in columns.iter().zip(blocks) {
         let r = &mut r[column as usize];
         for i in 0..B {
