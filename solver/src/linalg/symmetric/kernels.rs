@@ -206,11 +206,11 @@ pub(super) unsafe fn run_with<T: Scalar, const B: usize, L: Lanes<T, B>>(work: W
 /// Scalars that the matrix is fetched ahead of its use.
 const AHEAD: usize = 512;
 
-/// Row `range` of blocks times x.
+/// Row `range` of blocks times x; the rows are taken in ascending order or, if `DOWN`, in descending order.
 ///
 /// Safety: as [`run_with`]; the range is one of the matrix's, `x` has all its columns. So for the next two.
 #[inline(always)]
-unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>>(
+unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>, const DOWN: bool>(
     matrix: &Matrix<T>,
     range: std::ops::Range<usize>,
     x: *const T,
@@ -218,9 +218,11 @@ unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>>(
     // SAFETY: as demanded of the caller; each block is followed by another or by padding.
     unsafe {
         let mut sums = [L::zero(); B];
-        for k in range {
+        for step in 0..range.len() {
+            let k = if DOWN { range.end - 1 - step } else { range.start + step };
             let block = matrix.values.as_ptr().add(k * B * B);
-            L::prefetch(block.wrapping_add(AHEAD));
+            let next = if DOWN { block.wrapping_sub(AHEAD) } else { block.wrapping_add(AHEAD) };
+            L::prefetch(next);
             let x = L::load(x.add(*matrix.columns.get_unchecked(k) as usize * B));
             for i in 0..B {
                 sums[i] = L::mul_add(L::load_row(block.add(i * B)), x, sums[i]);
@@ -366,7 +368,7 @@ unsafe fn forward<T: Scalar, const B: usize, L: Lanes<T, B>, const DAMPED: bool>
         // SAFETY: as demanded of the caller; columns of a row are smaller than the row.
         unsafe {
             let range = row_range(&matrix, row);
-            let below = gather::<T, B, L>(&matrix, range.clone(), x);
+            let below = gather::<T, B, L, false>(&matrix, range.clone(), x);
             let rest = L::sub(L::load(b.add(row * B)), below);
             let zero = L::zero();
             let own = multiply_symmetric::<T, B, L>(matrix.inverse, row, L::splats(rest), zero);
@@ -396,7 +398,7 @@ unsafe fn backward<T: Scalar, const B: usize, L: Lanes<T, B>>(
         unsafe {
             let range = row_range(&matrix, row);
             let guess = L::load(v.add(row * B));
-            let below = gather::<T, B, L>(&matrix, range.clone(), v);
+            let below = gather::<T, B, L, true>(&matrix, range.clone(), v);
             let splats = L::splats(guess);
             let product = multiply_symmetric::<T, B, L>(matrix.diagonal, row, splats, below);
             let rest = L::splats(L::sub(L::load(r.add(row * B)), product));

@@ -1,5 +1,8 @@
 //! Lanes of x86-64 processors: AVX2 with FMA, and AVX-512 for 6 x 6 blocks of f64.
 //!
+//! No closure stands around an instruction: a closure knows nothing of the instruction sets of the function it is in,
+//! which keeps the compiler from expanding it in place.
+//!
 //! Vectors are read and written in the same pieces everywhere, so that a load of what was just stored need not wait
 //! for the store to reach the cache.
 //!
@@ -20,9 +23,10 @@ use std::arch::x86_64::{
     _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_hadd_pd, _mm256_hadd_ps, _mm256_insertf128_pd,
     _mm256_insertf128_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_permute2f128_pd,
     _mm256_permute4x64_pd, _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_setzero_pd,
-    _mm256_setzero_ps, _mm256_sub_pd, _mm256_sub_ps, _mm512_add_pd, _mm512_fmadd_pd,
-    _mm512_loadu_pd, _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_permutexvar_pd,
-    _mm512_set1_epi64, _mm512_setzero_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    _mm256_setzero_ps, _mm256_storeu_pd, _mm256_sub_pd, _mm256_sub_ps, _mm256_zextpd128_pd256,
+    _mm512_add_pd, _mm512_castpd256_pd512, _mm512_castpd512_pd256, _mm512_extractf64x4_pd,
+    _mm512_fmadd_pd, _mm512_insertf64x4, _mm512_loadu_pd, _mm512_permutexvar_pd, _mm512_set1_epi64,
+    _mm512_setzero_pd, _mm512_sub_pd,
 };
 
 /// Does a step if there are lanes for the type, the block size and this processor; if not, gives it back.
@@ -252,8 +256,12 @@ impl Lanes<f32, 6> for Single6 {
 
     #[inline(always)]
     unsafe fn splats(v: __m256) -> [__m256; 6] {
-        // SAFETY: see `zero`.
-        std::array::from_fn(|i| unsafe { _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(i as i32)) })
+        let mut splats = [v; 6];
+        for (i, splat) in splats.iter_mut().enumerate() {
+            // SAFETY: see `zero`.
+            *splat = unsafe { _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(i as i32)) };
+        }
+        splats
     }
 
     #[inline(always)]
@@ -281,8 +289,15 @@ impl Lanes<f32, 6> for Single6 {
             let [r0, r1, r2, r3, r4, r5] = rows;
             let first = _mm256_hadd_ps(_mm256_hadd_ps(r0, r1), _mm256_hadd_ps(r2, r3));
             let last = _mm256_hadd_ps(_mm256_hadd_ps(r4, r5), _mm256_setzero_ps());
-            let halves = |v| _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
-            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(halves(first)), halves(last))
+            let low = _mm_add_ps(
+                _mm256_castps256_ps128(first),
+                _mm256_extractf128_ps::<1>(first),
+            );
+            let high = _mm_add_ps(
+                _mm256_castps256_ps128(last),
+                _mm256_extractf128_ps::<1>(last),
+            );
+            _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(low), high)
         }
     }
 
@@ -405,19 +420,30 @@ impl Lanes<f64, 6> for Double6 {
     #[inline(always)]
     unsafe fn load(p: *const f64) -> __m512d {
         // SAFETY: see `zero`.
-        unsafe { _mm512_maskz_loadu_pd(0b11_1111, p) }
+        unsafe {
+            let two = _mm256_zextpd128_pd256(_mm_loadu_pd(p.add(4)));
+            _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_loadu_pd(p)), two)
+        }
     }
 
     #[inline(always)]
     unsafe fn store(p: *mut f64, v: __m512d) {
-        // SAFETY: see `zero`.
-        unsafe { _mm512_mask_storeu_pd(p, 0b11_1111, v) }
+        // SAFETY: see `zero`. A masked store would hold up the next load of the same scalars.
+        unsafe {
+            _mm256_storeu_pd(p, _mm512_castpd512_pd256(v));
+            let two = _mm256_castpd256_pd128(_mm512_extractf64x4_pd::<1>(v));
+            _mm_storeu_pd(p.add(4), two);
+        }
     }
 
     #[inline(always)]
     unsafe fn splats(v: __m512d) -> [__m512d; 6] {
-        // SAFETY: see `zero`.
-        std::array::from_fn(|i| unsafe { _mm512_permutexvar_pd(_mm512_set1_epi64(i as i64), v) })
+        let mut splats = [v; 6];
+        for (i, splat) in splats.iter_mut().enumerate() {
+            // SAFETY: see `zero`.
+            *splat = unsafe { _mm512_permutexvar_pd(_mm512_set1_epi64(i as i64), v) };
+        }
+        splats
     }
 
     #[inline(always)]
@@ -440,15 +466,23 @@ impl Lanes<f64, 6> for Double6 {
 
     #[inline(always)]
     unsafe fn sum_rows(rows: [__m512d; 6]) -> __m512d {
-        let mut sums = [0.0; 8];
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            let mut lanes = [0.0; 8];
-            // SAFETY: see `zero`.
-            unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), row) };
-            *sum = lanes.iter().sum();
-        }
         // SAFETY: see `zero`.
-        unsafe { _mm512_loadu_pd(sums.as_ptr()) }
+        unsafe {
+            let mut halves = [_mm256_setzero_pd(); 6];
+            for (half, row) in halves.iter_mut().zip(rows) {
+                let high = _mm512_extractf64x4_pd::<1>(row);
+                *half = _mm256_add_pd(_mm512_castpd512_pd256(row), high);
+            }
+            let first = _mm256_hadd_pd(halves[0], halves[1]);
+            let second = _mm256_hadd_pd(halves[2], halves[3]);
+            let third = _mm256_hadd_pd(halves[4], halves[5]);
+            let crossed = _mm256_permute2f128_pd::<0x21>(first, second);
+            let four = _mm256_add_pd(crossed, _mm256_blend_pd::<0b1100>(first, second));
+            let third_high = _mm256_castpd128_pd256(_mm256_extractf128_pd::<1>(third));
+            let two =
+                _mm256_zextpd128_pd256(_mm256_castpd256_pd128(_mm256_add_pd(third, third_high)));
+            _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(four), two)
+        }
     }
 
     #[inline(always)]
