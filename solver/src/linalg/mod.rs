@@ -11,6 +11,7 @@ pub mod operator;
 pub mod scalar;
 mod simd;
 pub mod spmv;
+pub mod symmetric;
 pub mod vector;
 pub(crate) mod vectorize;
 
@@ -21,3 +22,4 @@ pub use block_csr::BlockCsr;
 pub use dist_matrix::DistMatrix;
 pub use operator::LinearOperator;
 pub use scalar::Scalar;
+pub use symmetric::SymmetricSlabs;
