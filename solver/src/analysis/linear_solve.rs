@@ -6,7 +6,7 @@ use super::corner_parents::corner_parents;
 use crate::direct::DirectAnalysis;
 use crate::krylov::cg::{CgOptions, System};
 use crate::krylov::{SolveReport, conjugate_gradients};
-use crate::linalg::{DistMatrix, LinearOperator};
+use crate::linalg::{DistMatrix, DistSymmetric, LinearOperator};
 use crate::log::Log;
 use crate::precond::amg::NodeData;
 use crate::precond::{Amg, AmgOptions, BlockJacobi, Jacobi, rigid_body_modes};
@@ -36,10 +36,9 @@ pub struct Solved {
 }
 
 /// A linear system and the nodes that its rows belong to.
-#[derive(Clone, Copy)]
 pub struct LinearSystem<'a> {
     /// Stiffness, rows of prescribed degrees of freedom zero but for the diagonal.
-    pub matrix: &'a DistMatrix<3>,
+    pub matrix: DistMatrix<3>,
     /// Right-hand side of the owned degrees of freedom.
     pub rhs: &'a [f64],
     /// Nodes and cells.
@@ -55,12 +54,12 @@ pub struct LinearSystem<'a> {
 /// error here: see [`SolveReport::converged`].
 pub fn solve(
     comm: &Comm,
-    system: &LinearSystem,
+    system: LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solved> {
-    let matrix = system.matrix;
+    let matrix = &system.matrix;
     let n_dofs = 3 * matrix.map().n_global();
     if options.method == Method::Direct
         || (options.method == Method::Auto && n_dofs <= MAX_DIRECT_DOFS)
@@ -80,7 +79,7 @@ pub fn solve(
             };
             let reason = format!("direct, {chosen}: {size}");
             log.note(&format!("solver: {reason}"));
-            return direct(comm, system, x, options, analysis, log).map(|report| Solved {
+            return direct(comm, &system, x, options, analysis, log).map(|report| Solved {
                 report,
                 method: "direct",
                 preconditioner: "none",
@@ -119,36 +118,42 @@ fn direct(
     analysis: DirectAnalysis<3>,
     log: &mut Log,
 ) -> Result<SolveReport> {
-    let LinearSystem { matrix, rhs, .. } = *system;
+    let LinearSystem { matrix, rhs, .. } = system;
     let solver = log.phase("setup", "factorize", |_| analysis.factorize(comm, matrix))?;
     log.phase("solve", "solve", |_| {
         solver.solve(comm, matrix, rhs, x, options.tolerance)
     })
 }
 
-/// Collective. Conjugate gradients with the preconditioner asked for.
+/// Collective. Conjugate gradients with the preconditioner asked for. The matrix is halved once the preconditioner is
+/// made.
 fn iterate(
     comm: &Comm,
-    system: &LinearSystem,
+    system: LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     reason: String,
     log: &mut Log,
 ) -> Result<Solved> {
     log.note(&format!("solver: {reason}"));
-    let built = log.phase("setup", "set up the preconditioner", |_| {
-        build(comm, system, options)
+    let rhs = system.rhs;
+    let (built, matrix_norm, matrix) = log.phase("setup", "set up the preconditioner", |_| {
+        let built = build(comm, &system, options)?;
+        Ok((
+            built,
+            system.matrix.norm_inf(comm),
+            DistSymmetric::new(system.matrix),
+        ))
     })?;
     built.description.iter().for_each(|line| log.note(line));
-    let LinearSystem { matrix, rhs, .. } = *system;
     let cg = CgOptions {
         tolerance: options.tolerance,
         max_iterations: options.max_iterations,
-        matrix_norm: matrix.norm_inf(comm),
+        matrix_norm,
         flexible: built.is_single_precision,
     };
     let operators = System {
-        matrix,
+        matrix: &matrix,
         preconditioner: &*built.operator,
     };
     let report = log.phase("solve", "solve", |log| {
@@ -191,7 +196,7 @@ impl Built {
 
 /// Collective. The preconditioner asked for; multigrid where none was.
 fn build(comm: &Comm, system: &LinearSystem, options: &SolverOptions) -> Result<Built> {
-    let matrix = system.matrix;
+    let matrix = &system.matrix;
     Ok(match options.preconditioner {
         Preconditioner::Jacobi => Built::plain(Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
         Preconditioner::BlockJacobi => {
@@ -203,12 +208,7 @@ fn build(comm: &Comm, system: &LinearSystem, options: &SolverOptions) -> Result<
 
 /// Collective. Multigrid with the rigid-body modes, over the corners of second-order elements.
 fn multigrid(comm: &Comm, system: &LinearSystem) -> Result<Built> {
-    let LinearSystem {
-        matrix,
-        mesh,
-        fixed,
-        ..
-    } = *system;
+    let (matrix, mesh, fixed) = (&system.matrix, system.mesh, system.fixed);
     let coords = &mesh.coords[..mesh.nodes.n_owned()];
     let near_nullspace = rigid_body_modes(comm, coords, fixed.iter().map(|(dof, _)| *dof));
     let parents = corner_parents(comm, mesh);

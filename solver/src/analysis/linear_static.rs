@@ -77,13 +77,12 @@ pub fn solve(
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
     let system = LinearSystem {
-        matrix: &matrix,
+        matrix,
         rhs: &rhs,
         mesh: &model.mesh,
         fixed: &model.fixed,
     };
-    let solved = linear_solve::solve(comm, &system, free, options, log)?;
-    drop(matrix);
+    let solved = linear_solve::solve(comm, system, free, options, log)?;
     if solved.report.at_rounding_level {
         log.warn(format!(
             "the residual {:.1e} misses the tolerance {:.0e}, but no better solution exists in double precision: \

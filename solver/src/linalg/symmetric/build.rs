@@ -39,6 +39,33 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         Self::from_full_in(full, rows, damping)
     }
 
+    /// As [`SymmetricSlabs::from_full`], where the rows also have blocks `outside`, in columns of other ranks. They are
+    /// not part of the matrix, but [`Damping::L1`] heeds them.
+    ///
+    /// # Panics
+    /// If the matrix is not square, or the number of rows differs.
+    pub fn with_outside<S: Scalar>(
+        full: &BlockCsr<S, B>,
+        outside: &BlockCsr<S, B>,
+        damping: Damping,
+    ) -> Self {
+        assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
+        assert_eq!(full.n_rows, outside.n_rows, "rows of the blocks outside");
+        let source = Source {
+            full,
+            outside: Some(outside),
+            damping,
+        };
+        let slabs = slab_rows(&full.row_start, n_slabs(full.n_rows))
+            .into_par_iter()
+            .map(|rows| build_slab(&source, rows))
+            .collect();
+        SymmetricSlabs {
+            n_rows: full.n_rows,
+            slabs,
+        }
+    }
+
     /// As [`SymmetricSlabs::from_full`], in slabs that the caller chooses: consecutive, and all rows of the matrix.
     pub(super) fn from_full_in<S: Scalar>(
         full: &BlockCsr<S, B>,
@@ -48,7 +75,7 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
         let slabs = rows
             .into_par_iter()
-            .map(|rows| build_slab(full, rows, damping))
+            .map(|rows| build_slab(&Source::of(full, damping), rows))
             .collect();
         SymmetricSlabs {
             n_rows: full.n_rows,
@@ -67,7 +94,7 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
             let built = group
                 .par_iter()
                 .rev()
-                .map(|rows| build_slab(&full, rows.clone(), damping));
+                .map(|rows| build_slab(&Source::of(&full, damping), rows.clone()));
             slabs.extend(built.collect::<Vec<_>>());
             let left = full.row_start[group[0].start];
             full.columns.truncate(left);
@@ -135,11 +162,28 @@ pub(super) fn slab_rows(row_start: &[usize], n_slabs: usize) -> Vec<Range<usize>
     (0..n_slabs).map(|s| cut(s)..cut(s + 1)).collect()
 }
 
-fn build_slab<S: Scalar, T: Scalar, const B: usize>(
-    full: &BlockCsr<S, B>,
-    rows: Range<usize>,
+/// What slabs are built from.
+struct Source<'a, S, const B: usize> {
+    full: &'a BlockCsr<S, B>,
+    outside: Option<&'a BlockCsr<S, B>>,
     damping: Damping,
+}
+
+impl<'a, S, const B: usize> Source<'a, S, B> {
+    fn of(full: &'a BlockCsr<S, B>, damping: Damping) -> Self {
+        Source {
+            full,
+            outside: None,
+            damping,
+        }
+    }
+}
+
+fn build_slab<S: Scalar, T: Scalar, const B: usize>(
+    source: &Source<S, B>,
+    rows: Range<usize>,
 ) -> Slab<T> {
+    let (full, damping) = (source.full, source.damping);
     let touched = touched_rows(full, &rows);
     let (n_interior, n_border) = count_blocks(full, &rows);
     let n_rows = rows.len();
@@ -154,7 +198,7 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
         rows,
     };
     for row in slab.rows.clone() {
-        slab.push_row(full, row, damping);
+        slab.push_row(source, row);
     }
     let zeros = [T::ZERO; PADDING];
     for values in [&mut slab.interior.values, &mut slab.border.values] {
@@ -167,12 +211,8 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
 
 impl<T: Scalar> Slab<T> {
     /// Takes over the next row.
-    fn push_row<S: Scalar, const B: usize>(
-        &mut self,
-        full: &BlockCsr<S, B>,
-        row: usize,
-        damping: Damping,
-    ) {
+    fn push_row<S: Scalar, const B: usize>(&mut self, source: &Source<S, B>, row: usize) {
+        let (full, damping) = (source.full, source.damping);
         let mut diagonal = [[0.0; B]; B];
         let mut outside = [0.0; B];
         let border_before = self.border.columns.len();
@@ -189,6 +229,11 @@ impl<T: Scalar> Slab<T> {
             }
             if !self.rows.contains(&at) && damping == Damping::L1 {
                 add_row_sums(block, &mut outside);
+            }
+        }
+        if let (Some(blocks), Damping::L1) = (source.outside, damping) {
+            for k in blocks.row(row) {
+                add_row_sums(blocks.block(k), &mut outside);
             }
         }
         self.interior.end_row();

@@ -219,9 +219,17 @@ unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>, const DOWN: bool>(
     unsafe {
         let mut sums = [L::zero(); B];
         for step in 0..range.len() {
-            let k = if DOWN { range.end - 1 - step } else { range.start + step };
+            let k = if DOWN {
+                range.end - 1 - step
+            } else {
+                range.start + step
+            };
             let block = matrix.values.as_ptr().add(k * B * B);
-            let next = if DOWN { block.wrapping_sub(AHEAD) } else { block.wrapping_add(AHEAD) };
+            let next = if DOWN {
+                block.wrapping_sub(AHEAD)
+            } else {
+                block.wrapping_add(AHEAD)
+            };
             L::prefetch(next);
             let x = L::load(x.add(*matrix.columns.get_unchecked(k) as usize * B));
             for i in 0..B {
