@@ -69,7 +69,7 @@ fn files_that_are_missing_or_directories_are_named() {
         )
     };
     let case = write_case(at, &with_mesh("missing.msh"));
-    expect_error(at, &[&case], 2, &["missing.msh", "no such file"]);
+    expect_error(at, &[&case], 2, &["missing.msh", "not found"]);
     let case = write_case(at, &with_mesh("."));
     expect_error(at, &[&case], 2, &["directory"]);
     std::fs::write(at.join("mesh.stl"), "solid").unwrap();

@@ -127,8 +127,7 @@ fn predict_memory(mesh: &LocalMesh, n_dofs: u64, solver: &SolverOptions, comm: &
     let matrix = count_blocks(mesh) as f64 * 76.0;
     let vectors = n_nodes * (7.0 * 24.0 + 72.0 + 12.0 * 8.0 + 100.0);
     let direct = solver.method == Method::Direct
-        || (solver.method == Method::Auto
-            && n_dofs <= crate::analysis::linear_solve::MAX_DIRECT_DOFS);
+        || (solver.method == Method::Auto && n_dofs <= crate::analysis::linear_solve::FEW_DOFS);
     // Fill of a nested-dissection factor of a compact 3D body: measured 20 to 23 n^(4/3) entries.
     let factor = if direct && comm.is_root() {
         23.0 * (n_dofs as f64).powf(4.0 / 3.0) * 8.0

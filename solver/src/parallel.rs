@@ -14,9 +14,9 @@ static STARTED: Mutex<Option<usize>> = Mutex::new(None);
 
 /// Fewest degrees of freedom that pay for one more thread.
 ///
-/// Measured on boxes of hex8 (block-Jacobi CG, whole solve phase, 2 cores): two threads were slower than one below
-/// 3 000 dof a thread and faster above 6 000; see docs/performance.md.
-pub const DOFS_PER_THREAD: u64 = 4_000;
+/// Measured on boxes of hex8 with block-Jacobi CG on two cores: the solution took two threads 1.25 times as long as one
+/// at 6,600 dof, as long at 14,700, and 1.4 and 2.0 times less at 27,800 and 46,900.
+pub const DOFS_PER_THREAD: u64 = 8_000;
 
 /// Ranks and threads of a run, the same on every rank but for `threads`.
 #[derive(Clone, Debug, PartialEq, Eq)]

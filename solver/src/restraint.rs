@@ -12,9 +12,9 @@ use fem_mesh::{Comm, components};
 use nalgebra::{Matrix3, Matrix6, Vector3, Vector6};
 use std::collections::BTreeMap;
 
-/// Eigenvalues of the scaled Gram matrix below this share of the largest count as zero: supports closer together
-/// than about 1e-5 of the body's size do not hold a rotation.
-const NULL_TOLERANCE: f64 = 1e-10;
+/// Eigenvalues of the scaled Gram matrix below this share of the largest count as zero. They are squares: supports that
+/// are closer together than about 1e-6 of the body's size do not hold a rotation. Rounding leaves some 1e-15.
+const NULL_TOLERANCE: f64 = 1e-13;
 
 /// A body with motions left free.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,13 +7,20 @@ use crate::assembly::{
     BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
     temperature_changes,
 };
+use crate::element::geometry::point_geometry;
+use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::linalg::DistMatrix;
 use crate::log::Log;
 use crate::model::Model;
 use crate::post::{NodalTensors, compute_nodal_tensors, internal_force, strain_energy, von_mises};
 use fem_io::case::SolverOptions;
 use fem_io::summary::{ResultSummary, SolverSummary, Summary};
-use fem_mesh::{Comm, Halo, Result};
+use fem_mesh::{Comm, Halo, LocalMesh, Result};
+
+/// Balance error of loads and reactions above which a warning is given, unless the tolerance of the solver is as coarse.
+const BALANCE_LIMIT: f64 = 1e-6;
+/// How many element numbers a warning lists.
+const LISTED: usize = 10;
 
 /// The solution on this rank, with its totals over all ranks.
 pub struct Solution {
@@ -68,6 +75,7 @@ pub fn solve(
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solution> {
+    warn_of_distortion(comm, &model.mesh, log);
     let System {
         rows,
         rhs,
@@ -77,22 +85,74 @@ pub fn solve(
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
     let system = LinearSystem {
-        matrix,
         rhs: &rhs,
         mesh: &model.mesh,
         fixed: &model.fixed,
     };
-    let solved = linear_solve::solve(comm, system, free, options, log)?;
-    if solved.report.at_rounding_level {
+    let solved = linear_solve::solve(comm, matrix, &system, free, options, log)?;
+    warn_of_precision(&solved, options, log);
+    if solved.report.history.is_empty() && !model.loads.is_empty() {
+        log.warn("the loads are zero or act on held nodes only: the solution is zero");
+    }
+    let solution = log.phase("recover", "strains, stresses, reactions", |_| {
+        recover(comm, model, halo, solved, displacement, &external)
+    });
+    let balance = solution.totals.balance_error;
+    if balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
         log.warn(format!(
-            "the residual {:.1e} misses the tolerance {:.0e}, but no better solution exists in double precision: \
-             backward error {:.1e}",
-            solved.report.true_residual, options.tolerance, solved.report.backward_error
+            "loads and reactions do not balance: error {balance:.1e}; digits are lost, as by coordinates far from the \
+             origin or extreme ratios of stiffness"
         ));
     }
-    log.phase("recover", "strains, stresses, reactions", |_| {
-        Ok(recover(comm, model, halo, solved, displacement, &external))
-    })
+    Ok(solution)
+}
+
+/// Collective. A warning about second-order elements that are folded at a node: the quadrature points, where a negative
+/// Jacobian is an error, do not see it.
+fn warn_of_distortion(comm: &Comm, mesh: &LocalMesh, log: &mut Log) {
+    let mut coords = [[0.0; 3]; MAX_NODES];
+    let mut folded = Vec::new();
+    for cell in (0..mesh.n_owned_cells).filter(|&c| mesh.cells.types[c].order() == 2) {
+        let cell_type = mesh.cells.types[cell];
+        mesh.gather_coords(cell, &mut coords);
+        let nodes = Tabulation::of(cell_type, Purpose::Nodes);
+        let x = &coords[..cell_type.n_nodes()];
+        if (0..nodes.n_points()).any(|q| point_geometry(x, nodes.grad(q)).det_jac <= 0.0) {
+            folded.push(mesh.cell_ids[cell]);
+        }
+    }
+    let n_folded = comm.sum_u64(folded.len() as u64);
+    if n_folded > 0 {
+        folded.truncate(LISTED);
+        let mut ids = comm.all_gather(&folded).concat();
+        ids.sort_unstable();
+        let listed: Vec<String> = ids.iter().take(LISTED).map(u64::to_string).collect();
+        let more = if n_folded > listed.len() as u64 {
+            ", ..."
+        } else {
+            ""
+        };
+        log.warn(format!(
+            "{n_folded} second-order element(s) are folded at a node (mid-side nodes far from the middle of their \
+             edge): {}{more}; stresses there are doubtful",
+            listed.join(", ")
+        ));
+    }
+}
+
+/// A warning where the tolerance could not be met in double precision.
+fn warn_of_precision(solved: &Solved, options: &SolverOptions, log: &mut Log) {
+    let report = &solved.report;
+    if report.at_rounding_level {
+        log.warn(format!(
+            "the relative residual {:.1e} misses the tolerance {:.0e}, but no better solution exists in double \
+             precision (backward error {:.1e}): about {:.0} digits of the load are balanced",
+            report.true_residual,
+            options.tolerance,
+            report.backward_error,
+            -report.true_residual.log10()
+        ));
+    }
 }
 
 /// Collective. Stiffness, loads, constraints.

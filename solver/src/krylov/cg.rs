@@ -70,19 +70,19 @@ pub fn conjugate_gradients(
         x.fill(0.0);
         return Ok(SolveReport::of_zero());
     }
-    let mut cg = Cg::new(comm, system, options, norm_b);
-    let mut residual = cg.true_residual(b, x)?;
+    let mut cg = Cg::new(system, options, norm_b);
+    let mut residual = cg.true_residual(comm, b, x)?;
     cg.record(residual, progress);
     let mut aim = options.tolerance;
     let mut stalled = false;
     while residual > options.tolerance && cg.iterations < options.max_iterations {
         if options.flexible {
-            cg.run_flexible(x, aim, progress)?;
+            cg.run_flexible(comm, x, aim, progress)?;
         } else {
-            cg.run(x, aim, progress)?;
+            cg.run(comm, x, aim, progress)?;
         }
         let before = residual;
-        residual = cg.true_residual(b, x)?;
+        residual = cg.true_residual(comm, b, x)?;
         if residual > PROGRESS * before {
             stalled = cg.iterations < options.max_iterations;
             break;
@@ -95,7 +95,6 @@ pub fn conjugate_gradients(
 
 /// The vectors and counters of one solution.
 struct Cg<'a> {
-    comm: &'a Comm,
     system: System<'a>,
     options: &'a CgOptions,
     norm_b: f64,
@@ -112,7 +111,7 @@ struct Cg<'a> {
 }
 
 impl<'a> Cg<'a> {
-    fn new(comm: &'a Comm, system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
+    fn new(system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
         let zeros = vec![0.0; system.matrix.n_owned()];
         let q = if options.flexible {
             zeros.clone()
@@ -121,7 +120,6 @@ impl<'a> Cg<'a> {
         };
         let (r, z, p) = (zeros.clone(), zeros.clone(), zeros);
         Cg {
-            comm,
             system,
             options,
             norm_b,
@@ -134,16 +132,15 @@ impl<'a> Cg<'a> {
         }
     }
 
-    /// Leaves b - A x in `r`; returns its norm relative to that of b.
-    fn true_residual(&mut self, b: &[f64], x: &[f64]) -> Result<f64> {
-        self.system.matrix.apply(self.comm, x, &mut self.r);
-        let rr = self.comm.sum(vector::residual_in_place(b, &mut self.r));
+    /// Collective. Leaves b - A x in `r`; returns its norm relative to that of b.
+    fn true_residual(&mut self, comm: &Comm, b: &[f64], x: &[f64]) -> Result<f64> {
+        self.system.matrix.apply(comm, x, &mut self.r);
+        let rr = comm.sum(vector::residual_in_place(b, &mut self.r));
         self.finite(rr.sqrt() / self.norm_b, "residual")
     }
 
-    /// Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
-    fn run(&mut self, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
-        let comm = self.comm;
+    /// Collective. Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
+    fn run(&mut self, comm: &Comm, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
         let System {
             matrix,
             preconditioner,
@@ -175,8 +172,13 @@ impl<'a> Cg<'a> {
 
     /// As [`Cg::run`], for a preconditioner that is not quite the same symmetric operator every time. The last
     /// iteration does not apply it.
-    fn run_flexible(&mut self, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
-        let comm = self.comm;
+    fn run_flexible(
+        &mut self,
+        comm: &Comm,
+        x: &mut [f64],
+        aim: f64,
+        progress: &mut Progress,
+    ) -> Result<()> {
         let System {
             matrix,
             preconditioner,

@@ -29,6 +29,11 @@ impl<const B: usize> DistSymmetric<B> {
         }
     }
 
+    /// Collective. The matrix with both halves again.
+    pub fn into_full(self, comm: &Comm) -> DistMatrix<B> {
+        DistMatrix::new(comm, self.map, self.owned.to_full(), self.ghost)
+    }
+
     /// Memory of this rank's part, bytes.
     pub fn memory(&self) -> usize {
         self.owned.memory() + self.ghost.memory()
@@ -65,7 +70,11 @@ mod tests {
                 let x = noise(matrix.n_owned(), 7 + comm.rank() as u64);
                 let (mut y, mut z) = (vec![0.0; x.len()], vec![0.0; x.len()]);
                 matrix.apply(comm, &x, &mut y);
-                DistSymmetric::new(matrix).apply(comm, &x, &mut z);
+                let (owned, ghost) = (matrix.owned().clone(), matrix.ghost().clone());
+                let halved = DistSymmetric::new(matrix);
+                halved.apply(comm, &x, &mut z);
+                let full = halved.into_full(comm);
+                assert!(*full.owned() == owned && *full.ghost() == ghost);
                 let scale = y.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
                 assert!(y.iter().zip(&z).all(|(y, z)| (y - z).abs() < 1e-13 * scale));
             });

@@ -9,6 +9,7 @@ pub mod block_csr;
 pub mod dist_matrix;
 pub mod dist_symmetric;
 pub mod operator;
+pub mod pages;
 pub mod scalar;
 mod simd;
 pub mod spmv;

@@ -109,6 +109,60 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         }
     }
 
+    /// The matrix with both halves.
+    pub fn to_full(&self) -> BlockCsr<T, B> {
+        let mut lower: Vec<Vec<(u32, &[T])>> = Vec::with_capacity(self.n_rows);
+        let mut row_start = vec![0; self.n_rows + 1];
+        for slab in &self.slabs {
+            for row in 0..slab.rows.len() {
+                let blocks = slab.lower_blocks::<B>(row);
+                let global = slab.rows.start + row;
+                row_start[global + 1] += blocks.len() + 1;
+                for (column, _) in &blocks {
+                    row_start[*column as usize + 1] += 1;
+                }
+                lower.push(blocks);
+            }
+        }
+        for row in 0..self.n_rows {
+            row_start[row + 1] += row_start[row];
+        }
+        let mut next = row_start.clone();
+        let n_blocks = row_start[self.n_rows];
+        let mut columns = vec![0; n_blocks];
+        let mut values = vec![T::ZERO; n_blocks * B * B];
+        let mut put = |row: usize, column: usize, value: &dyn Fn(usize, usize) -> T| {
+            let k = next[row];
+            next[row] += 1;
+            columns[k] = column as u32;
+            for (at, target) in values[k * B * B..(k + 1) * B * B].iter_mut().enumerate() {
+                *target = value(at / B, at % B);
+            }
+        };
+        for slab in &self.slabs {
+            for row in slab.rows.clone() {
+                // Blocks above the diagonal come from later rows: they find those below it and the diagonal in place.
+                for &(column, block) in &lower[row] {
+                    put(row, column as usize, &|i, j| block[i * B + j]);
+                }
+                let at = (row - slab.rows.start) * B * B;
+                put(row, row, &|i, j| slab.diagonal[at + i * B + j]);
+            }
+        }
+        for (row, blocks) in lower.iter().enumerate() {
+            for &(column, block) in blocks {
+                put(column as usize, row, &|i, j| block[j * B + i]);
+            }
+        }
+        BlockCsr {
+            n_rows: self.n_rows,
+            n_cols: self.n_rows,
+            row_start,
+            columns,
+            values,
+        }
+    }
+
     /// The same matrix with its values, and the inverses of its diagonal blocks, rounded to another type.
     pub fn to_scalar<U: Scalar>(&self) -> SymmetricSlabs<U, B> {
         let slabs = self.slabs.par_iter().map(Slab::to_scalar).collect();
@@ -120,6 +174,25 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
 }
 
 impl<T: Scalar> Slab<T> {
+    /// Columns and blocks below the diagonal of row `row` of the slab, ascending.
+    fn lower_blocks<const B: usize>(&self, row: usize) -> Vec<(u32, &[T])> {
+        let mut found = Vec::new();
+        let take = |blocks: &Blocks<T>, row: usize| {
+            blocks.row_start[row] as usize..blocks.row_start[row + 1] as usize
+        };
+        if let Ok(place) = self.border_rows.binary_search(&(row as u32)) {
+            for k in take(&self.border, place) {
+                let column = self.touched[self.border.columns[k] as usize];
+                found.push((column, &self.border.values[k * B * B..(k + 1) * B * B]));
+            }
+        }
+        for k in take(&self.interior, row) {
+            let column = self.rows.start as u32 + self.interior.columns[k];
+            found.push((column, &self.interior.values[k * B * B..(k + 1) * B * B]));
+        }
+        found
+    }
+
     fn to_scalar<U: Scalar>(&self) -> Slab<U> {
         let round = |values: &[T]| values.iter().map(|v| U::from_f64(v.to_f64())).collect();
         let blocks = |from: &Blocks<T>| Blocks {

@@ -6,9 +6,9 @@
 //! Invariant: all ranks compute the same bits.
 
 use super::replicate::{replicate, replicate_vector};
-use crate::direct::factor::{Factor, Symbolic};
+use crate::direct::factor::{Factor, FactorFailure, Symbolic};
 use crate::linalg::{BlockCsr, DistMatrix};
-use fem_mesh::{Comm, Result};
+use fem_mesh::{Comm, Error, Result};
 use std::ops::Range;
 
 /// What is added to the diagonal, relative to it, where a pivot vanishes by rounding: one try after the other.
@@ -70,7 +70,13 @@ fn factorize<const C: usize>(mut a: BlockCsr<f64, C>) -> Result<Factor> {
         }
         result = Factor::new(Symbolic::new(&a)?, &a);
     }
-    result
+    result.map_err(|failure| match failure {
+        FactorFailure::Other(error) => error,
+        FactorFailure::NoPositivePivot(_) => {
+            Error::model("the matrix is not positive definite: no multigrid for it")
+                .advice("is the model restrained, and are all material data positive?")
+        }
+    })
 }
 
 #[cfg(test)]
