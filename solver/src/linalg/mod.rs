@@ -7,11 +7,13 @@
 
 pub mod block_csr;
 pub mod dist_matrix;
+pub mod dist_symmetric;
 pub mod operator;
 pub mod pages;
 pub mod scalar;
 mod simd;
 pub mod spmv;
+pub mod symmetric;
 pub mod vector;
 pub(crate) mod vectorize;
 
@@ -20,5 +22,7 @@ pub(crate) mod sample;
 
 pub use block_csr::BlockCsr;
 pub use dist_matrix::DistMatrix;
+pub use dist_symmetric::DistSymmetric;
 pub use operator::LinearOperator;
 pub use scalar::Scalar;
+pub use symmetric::SymmetricSlabs;

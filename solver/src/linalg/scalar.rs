@@ -1,9 +1,9 @@
 //! `Scalar`: the number types a matrix can store.
 //!
-//! Invariant: vectors and all arithmetic are f64; only stored matrix values may be f32.
+//! Invariant: full matrices work on f64 vectors, whatever they store; only half storage computes in f32.
 
 use super::simd::Lanes;
-use std::ops::{Add, Mul};
+use std::ops::{Add, Mul, Sub};
 
 /// A stored matrix value: f64, or f32 where half the memory traffic is worth the rounding (preconditioners).
 pub trait Scalar:
@@ -14,6 +14,7 @@ pub trait Scalar:
     + Send
     + Sync
     + Add<Output = Self>
+    + Sub<Output = Self>
     + Mul<Output = Self>
 {
     /// Zero.
