@@ -1,23 +1,20 @@
 //! How near the block sparse product comes to the memory bandwidth of the machine.
 //!
-//! The matrix has the 27-point pattern of a grid of 64^3 nodes with 3 x 3 blocks. Bytes are counted once: each block
+//! The matrix has the 27-point pattern of a grid of GRID^3 nodes (64^3 by default) with 3 x 3 blocks. Bytes are counted once: each block
 //! with its column, the row starts, x and y. Triad and products take turns, so that a loaded machine slows both; a
 //! share is the median over the rounds of product over triad.
 //!
-//! Run: `cargo bench -p fem-solve --bench spmv [-- ROUNDS]`
+//! Run: `cargo bench -p fem-solve --bench spmv [-- ROUNDS [GRID]]`; on a loaded machine a smaller grid (36) and many
+//! rounds (300) still give a clear median, since a product then takes less than a time slice.
 
-use fem_solve::bandwidth::{DEFAULT_LENGTH, Triad, median};
+use fem_solve::bandwidth::{Triad, median};
 use fem_solve::linalg::{BlockCsr, Scalar, spmv};
 use std::time::Instant;
 
-const GRID: usize = 64;
-
 fn main() {
-    let rounds = std::env::args()
-        .filter_map(|a| a.parse().ok())
-        .next()
-        .unwrap_or(15);
-    let single: BlockCsr<f32, 3> = grid_matrix(GRID);
+    let mut numbers = std::env::args().filter_map(|a| a.parse().ok());
+    let (rounds, grid) = (numbers.next().unwrap_or(15), numbers.next().unwrap_or(64));
+    let single: BlockCsr<f32, 3> = grid_matrix(grid);
     let double = single.to_scalar::<f64>();
     println!(
         "{} block rows, {} blocks of 3 x 3, {rounds} rounds",
@@ -39,7 +36,7 @@ fn main() {
 }
 
 fn measure(double: &BlockCsr<f64, 3>, single: &BlockCsr<f32, 3>, rounds: usize) {
-    let mut triad = Triad::new(DEFAULT_LENGTH);
+    let mut triad = Triad::new(bytes(double) / 24);
     let x: Vec<f64> = (0..double.n_cols * 3)
         .map(|i| (i % 17) as f64 - 8.0)
         .collect();

@@ -37,6 +37,8 @@ COLORS = [
     (0.75, 0.93, 0.58, 0.35),
     (1.0, 0.70, 0.09, 0.13),
 ]
+# Lengths that differ by less than this part are the same but for rounding.
+CONSTANT = 1e-9
 DARK = (0.1, 0.1, 0.1)
 GRAY = (0.55, 0.55, 0.55)
 
@@ -47,6 +49,14 @@ def length_range(array):
     if values.ndim > 1:
         values = numpy.linalg.norm(values, axis=1)
     return float(values.min()), float(values.max())
+
+
+def color_range(array):
+    """The range of colors: that of the lengths, but a field that is constant but for rounding is shown as one color."""
+    low, high = length_range(array)
+    if high - low <= CONSTANT * high:
+        return 0.0, 2.0 * high if high > 0.0 else 1.0
+    return low, high
 
 
 def warp_factor(data, wanted):
@@ -115,7 +125,7 @@ def render_with_paraview(arguments):
     table = simple.GetColorTransferFunction(arguments.field)
     table.RGBPoints = [value for color in COLORS for value in color]
     table.ColorSpace = "Lab"
-    table.RescaleTransferFunction(*length_range(data.GetPointData().GetArray(arguments.field)))
+    table.RescaleTransferFunction(*color_range(data.GetPointData().GetArray(arguments.field)))
     bar = simple.GetScalarBar(table, view)
     bar.Title, bar.ComponentTitle = arguments.field, ""
     bar.TitleColor = bar.LabelColor = DARK
@@ -188,7 +198,7 @@ def surface_actor(data, field, factor):
     from vtkmodules.vtkRenderingCore import vtkActor, vtkColorTransferFunction, vtkDataSetMapper
 
     array = data.GetPointData().GetArray(field)
-    low, high = length_range(array)
+    low, high = color_range(array)
     table = vtkColorTransferFunction()
     table.SetColorSpaceToLab()
     for position, *color in COLORS:

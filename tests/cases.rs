@@ -6,11 +6,23 @@ use crate::common::{on_ranks, rank_counts, root};
 fn every_case_passes_its_checks_on_every_number_of_ranks() {
     let cases = root().join("cases");
     for n in rank_counts() {
-        let run = on_ranks(n, &root(), &["verify", "--quiet", &cases.display().to_string()]).expect_code(0);
+        let run = on_ranks(
+            n,
+            &root(),
+            &["verify", "--quiet", &cases.display().to_string()],
+        )
+        .expect_code(0);
         assert!(run.stdout.contains(", 0 failed"), "{}", run.stdout);
-        let n_cases = std::fs::read_dir(&cases).unwrap().filter(|e| e.as_ref().unwrap().path().join("case.toml").exists()).count();
+        let n_cases = std::fs::read_dir(&cases)
+            .unwrap()
+            .filter(|e| e.as_ref().unwrap().path().join("case.toml").exists())
+            .count();
         assert!(n_cases >= 12, "only {n_cases} cases");
-        assert!(run.stdout.matches(" pass").count() >= n_cases, "{}", run.stdout);
+        assert!(
+            run.stdout.matches(" pass").count() >= n_cases,
+            "{}",
+            run.stdout
+        );
     }
 }
 
@@ -19,7 +31,10 @@ fn verify_fails_when_a_check_fails() {
     let folder = tempfile::tempdir().unwrap();
     let check = "[[probe]]\nname = \"tip\"\nset = \"xmax\"\nfield = \"displacement\"\n\
                  [[check]]\nprobe = \"tip\"\ncomponent = 2\nexpected = 1.0\ntolerance = 0.1\n";
-    let case = crate::common::write_case(folder.path(), &crate::common::box_case([2, 1, 1], "hex8", check));
+    let case = crate::common::write_case(
+        folder.path(),
+        &crate::common::box_case([2, 1, 1], "hex8", check),
+    );
     let run = on_ranks(0, folder.path(), &["verify", &case]).expect_code(1);
     assert!(run.stdout.contains("FAIL"), "{}", run.stdout);
     // The same as a plain run: the check decides the exit code.

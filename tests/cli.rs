@@ -10,10 +10,15 @@ fn a_run_leaves_results_series_and_summary() {
         let case = write_case(folder.path(), &box_case([4, 2, 2], "hex8", ""));
         let run = on_ranks(n, folder.path(), &["run", &case]).expect_code(0);
         let results = folder.path().join("results");
-        let mut left: Vec<String> =
-            std::fs::read_dir(&results).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<String> = std::fs::read_dir(&results)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort();
-        assert_eq!(left, ["results.hdf.series", "results.vtkhdf", "summary.json"]);
+        assert_eq!(
+            left,
+            ["results.hdf.series", "results.vtkhdf", "summary.json"]
+        );
         let summary = summary(&results);
         assert_eq!(summary["mesh"]["nodes"], 45);
         assert_eq!(summary["mesh"]["elements"], 16);
@@ -25,13 +30,23 @@ fn a_run_leaves_results_series_and_summary() {
         let load = &summary["results"]["load_sum"];
         let reaction = &summary["results"]["reaction_sum"];
         for (component, expected) in [(0, 0.1), (2, -1.0)] {
-            assert!((load[component].as_f64().unwrap() - expected).abs() < 1e-12, "{load}");
-            assert!((reaction[component].as_f64().unwrap() + expected).abs() < 1e-7, "{reaction}");
+            assert!(
+                (load[component].as_f64().unwrap() - expected).abs() < 1e-12,
+                "{load}"
+            );
+            assert!(
+                (reaction[component].as_f64().unwrap() + expected).abs() < 1e-7,
+                "{reaction}"
+            );
         }
         assert!(summary["results"]["balance_error"].as_f64().unwrap() < 1e-7);
         assert!(summary["results"]["max_displacement"].as_f64().unwrap() > 0.0);
         assert!(run.stdout.contains("max displacement"), "{}", run.stdout);
-        assert!(run.stderr.contains("rank(s)"), "the decision is printed: {}", run.stderr);
+        assert!(
+            run.stderr.contains("rank(s)"),
+            "the decision is printed: {}",
+            run.stderr
+        );
     }
 }
 
@@ -53,7 +68,11 @@ fn a_second_run_replaces_the_first_and_a_failed_one_keeps_its_results() {
     alone(folder.path(), &[&case, "--set", "material.0.young=400.0"]).expect_code(0);
     let file = folder.path().join("results/results.vtkhdf");
     let before = std::fs::read(&file).unwrap();
-    alone(folder.path(), &[&case, "--set", "constraint.0.on=\"nowhere\""]).expect_code(2);
+    alone(
+        folder.path(),
+        &[&case, "--set", "constraint.0.on=\"nowhere\""],
+    )
+    .expect_code(2);
     assert!(std::fs::read(&file).unwrap() == before);
 }
 
@@ -61,7 +80,13 @@ fn a_second_run_replaces_the_first_and_a_failed_one_keeps_its_results() {
 fn no_convergence_is_an_error_without_results() {
     let folder = tempfile::tempdir().unwrap();
     let case = write_case(folder.path(), &box_case([8, 2, 2], "hex8", ""));
-    let args = [&case, "--set", "solver.method=\"cg\"", "--set", "solver.max_iterations=3"];
+    let args = [
+        &case,
+        "--set",
+        "solver.method=\"cg\"",
+        "--set",
+        "solver.max_iterations=3",
+    ];
     let run = alone(folder.path(), &args).expect_code(1);
     assert!(run.stderr.contains("not converged"), "{}", run.stderr);
     let results = folder.path().join("results");
@@ -87,9 +112,23 @@ fn check_solves_nothing_and_tells_the_size() {
 fn cases_are_listed_copied_and_run() {
     let folder = tempfile::tempdir().unwrap();
     let list = alone(folder.path(), &["cases"]).expect_code(0);
-    assert!(list.stdout.contains("bracket") && list.stdout.contains("scaling"), "{}", list.stdout);
+    assert!(
+        list.stdout.contains("bracket") && list.stdout.contains("scaling"),
+        "{}",
+        list.stdout
+    );
     alone(folder.path(), &["cases", "copy", "scaling", "mine"]).expect_code(0);
-    alone(folder.path(), &["mine/case.toml", "--set", "mesh.box.cells=[4,4,4]", "--set", "check=[]"]).expect_code(0);
+    alone(
+        folder.path(),
+        &[
+            "mine/case.toml",
+            "--set",
+            "mesh.box.cells=[4,4,4]",
+            "--set",
+            "check=[]",
+        ],
+    )
+    .expect_code(0);
     let again = alone(folder.path(), &["cases", "copy", "scaling", "mine"]).expect_code(2);
     assert!(again.stderr.contains("exists already"));
     let unknown = alone(folder.path(), &["cases", "copy", "nothing", "mine"]).expect_code(2);
@@ -99,8 +138,15 @@ fn cases_are_listed_copied_and_run() {
 #[test]
 fn mesh_info_and_schema_print_what_they_name() {
     let bracket = root().join("cases/bracket");
-    let mesh = std::fs::read_dir(&bracket).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "msh"));
-    let info = alone(&root(), &["mesh", "info", &mesh.unwrap().display().to_string()]).expect_code(0);
+    let mesh = std::fs::read_dir(&bracket)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .find(|p| p.extension().is_some_and(|e| e == "msh"));
+    let info = alone(
+        &root(),
+        &["mesh", "info", &mesh.unwrap().display().to_string()],
+    )
+    .expect_code(0);
     assert!(info.stdout.contains("tet10"), "{}", info.stdout);
     let schema = alone(&root(), &["schema"]).expect_code(0);
     let schema: Value = serde_json::from_str(&schema.stdout).expect("the schema is JSON");
@@ -111,7 +157,12 @@ fn mesh_info_and_schema_print_what_they_name() {
 fn wrong_arguments_are_one_message_and_code_2() {
     for n in rank_counts() {
         let run = on_ranks(n, &root(), &["run", "--no-such-flag", "case.toml"]).expect_code(2);
-        assert_eq!(run.stderr.matches("unexpected argument").count(), 1, "{}", run.stderr);
+        assert_eq!(
+            run.stderr.matches("unexpected argument").count(),
+            1,
+            "{}",
+            run.stderr
+        );
     }
     alone(&root(), &["--version"]).expect_code(0);
     alone(&root(), &["--help"]).expect_code(0);

@@ -17,8 +17,12 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 /// All probe values of a run, and its strain energy.
 fn answers(summary: &Value) -> Vec<f64> {
-    let mut all: Vec<f64> =
-        summary["probes"].as_array().unwrap().iter().flat_map(|p| numbers(&p["value"])).collect();
+    let mut all: Vec<f64> = summary["probes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|p| numbers(&p["value"]))
+        .collect();
     all.push(summary["results"]["strain_energy"].as_f64().unwrap());
     all
 }
@@ -39,7 +43,10 @@ fn one_to_four_ranks_agree() {
             let reference = reference.get_or_insert_with(|| found.clone());
             let scale = reference.iter().fold(0.0f64, |m, v| m.max(v.abs()));
             for (a, b) in found.iter().zip(reference.iter()) {
-                assert!((a - b).abs() <= 1e-10 * scale, "{element} on {n} ranks: {a} and {b}");
+                assert!(
+                    (a - b).abs() <= 1e-10 * scale,
+                    "{element} on {n} ranks: {a} and {b}"
+                );
             }
         }
     }
@@ -53,7 +60,15 @@ fn any_number_of_threads_gives_the_same_bits() {
     let mut files = Vec::new();
     for threads in ["1", "2"] {
         let results = folder.path().join(threads);
-        let args = [&case, "--threads", threads, "-o", &results.display().to_string(), "--set", "solver.method=\"cg\""];
+        let args = [
+            &case,
+            "--threads",
+            threads,
+            "-o",
+            &results.display().to_string(),
+            "--set",
+            "solver.method=\"cg\"",
+        ];
         on_ranks(0, folder.path(), &args).expect_code(0);
         let summary = summary(&results);
         let cores = std::thread::available_parallelism().unwrap().get();
@@ -61,7 +76,10 @@ fn any_number_of_threads_gives_the_same_bits() {
         assert_eq!(summary["parallel"]["threads_per_rank"], expected);
         files.push(std::fs::read(results.join("results.vtkhdf")).unwrap());
     }
-    assert!(files[0] == files[1], "results.vtkhdf differs between one and two threads");
+    assert!(
+        files[0] == files[1],
+        "results.vtkhdf differs between one and two threads"
+    );
 }
 
 #[test]
@@ -73,5 +91,8 @@ fn more_ranks_than_elements_are_no_trouble() {
     let case = write_case(folder.path(), &box_case([1, 1, 1], "hex8", ""));
     on_ranks(4, folder.path(), &[&case]).expect_code(0);
     let summary = summary(&folder.path().join("results"));
-    assert_eq!((&summary["mesh"]["elements"], &summary["parallel"]["ranks"]), (&1.into(), &4.into()));
+    assert_eq!(
+        (&summary["mesh"]["elements"], &summary["parallel"]["ranks"]),
+        (&1.into(), &4.into())
+    );
 }

@@ -247,7 +247,6 @@ mod tests {
             ("poisson = 0.3", "poisson = 0.5"),
             ("tolerance = 1e-8", "tolerance = 2"),
             ("method = \"cg\"", "method = \"lu\""),
-            ("preconditioner = \"jacobi\"", "preconditioner = \"amg\""),
             ("pressure = 1e6", "pressure = 1e6\nforce = [0, 0, 1]"),
             ("pressure = 1e6", ""),
             ("pressure = 1e6", "presure = 1e6"),

@@ -9,7 +9,7 @@
 use crate::comm::Exchange;
 use crate::{Comm, IndexMap};
 use bytemuck::Pod;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 
 /// Who sends which entries to whom, for one index map, as one rank sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,20 +96,64 @@ impl Halo {
         self.finish(comm, exchange, ghosts);
     }
 
+    /// Collective among neighbors. Brings a list of any length for each ghost from its owner. The list of owned entry i
+    /// is `values[start[i] * width..start[i + 1] * width]`; the result holds the lists of the ghosts in the same way.
+    pub fn forward_lists<T: Pod>(
+        &self,
+        comm: &Comm,
+        start: &[u32],
+        values: &[T],
+        width: usize,
+    ) -> (Vec<u32>, Vec<T>) {
+        assert_eq!(start.len(), self.n_owned + 1, "one list per index");
+        let lengths: Vec<u32> = start.windows(2).map(|w| w[1] - w[0]).collect();
+        let mut ghost_lengths = vec![0; self.n_ghosts];
+        self.forward(comm, &lengths, &mut ghost_lengths, 1);
+        let mut ghost_start = vec![0];
+        for (ghost, length) in ghost_lengths.iter().enumerate() {
+            ghost_start.push(ghost_start[ghost] + length);
+        }
+        let list = |index: u32| {
+            let index = index as usize;
+            &values[start[index] as usize * width..start[index + 1] as usize * width]
+        };
+        let packed: Vec<(usize, Vec<T>)> = (self.sends.iter())
+            .map(|(rank, range)| {
+                let indices = self.send_indices[range.clone()].iter();
+                (*rank, indices.flat_map(|&i| list(i)).copied().collect())
+            })
+            .collect();
+        let sends: Vec<(usize, &[T])> = packed.iter().map(|(r, v)| (*r, v.as_slice())).collect();
+        let receives: Vec<(usize, usize)> = (self.receives.iter())
+            .map(|(rank, range)| {
+                let n = ghost_start[range.end] - ghost_start[range.start];
+                (*rank, n as usize * width)
+            })
+            .collect();
+        let exchange = comm.start_exchange(&sends, &receives);
+        (ghost_start, comm.finish_exchange(exchange).concat())
+    }
+
     /// Collective among neighbors. Adds each ghost's values to its owner's. Contributions are added in the order of
     /// ranks, so that the same input gives the same bits.
-    pub fn reverse_add(&self, comm: &Comm, ghosts: &[f64], owned: &mut [f64], width: usize) {
+    pub fn reverse_add<T: Pod + AddAssign>(
+        &self,
+        comm: &Comm,
+        ghosts: &[T],
+        owned: &mut [T],
+        width: usize,
+    ) {
         assert_eq!(ghosts.len(), self.n_ghosts * width, "one entry per index");
         assert_eq!(owned.len(), self.n_owned * width, "one entry per index");
         let sends = slices_by_rank(&self.receives, ghosts, width);
         let receives = lengths_by_rank(&self.sends, width);
         let exchange = comm.start_exchange(&sends, &receives);
-        for ((_, range), values) in self.sends.iter().zip(comm.finish_exchange::<f64>(exchange)) {
+        for ((_, range), values) in self.sends.iter().zip(comm.finish_exchange::<T>(exchange)) {
             let indices = &self.send_indices[range.clone()];
             for (&index, entry) in indices.iter().zip(values.chunks_exact(width)) {
                 let first = index as usize * width;
                 for (sum, value) in owned[first..first + width].iter_mut().zip(entry) {
-                    *sum += value;
+                    *sum += *value;
                 }
             }
         }
@@ -203,6 +247,26 @@ mod tests {
                 .flat_map(|&g| [g as f32, -(g as f32)])
                 .collect();
             assert_eq!(ghosts, expected);
+        });
+    }
+
+    #[test]
+    fn lists_of_any_length_travel_whole() {
+        on_1_to_4_ranks(|comm| {
+            let map = map(comm);
+            let halo = Halo::new(comm, &map);
+            let list = |global: u64| (0..2 * (global % 4)).map(move |k| 100 * global + k);
+            let mut start = vec![0];
+            let mut values = Vec::new();
+            for local in 0..map.n_owned() {
+                values.extend(list(map.global(local)));
+                start.push(values.len() as u32 / 2);
+            }
+            let (ghost_start, ghosts) = halo.forward_lists(comm, &start, &values, 2);
+            for (ghost, &global) in map.ghosts().iter().enumerate() {
+                let at = 2 * ghost_start[ghost] as usize..2 * ghost_start[ghost + 1] as usize;
+                assert!(ghosts[at].iter().copied().eq(list(global)));
+            }
         });
     }
 

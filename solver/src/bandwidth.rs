@@ -2,6 +2,7 @@
 //!
 //! Invariant: measures with the threads of the pool it is called from and knows nothing of the solver.
 
+use crate::linalg::pages;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSlice, ParallelSliceMut};
 use std::time::Instant;
 
@@ -20,12 +21,17 @@ pub struct Triad {
 }
 
 impl Triad {
-    /// Three arrays of `length` scalars, their pages touched.
+    /// Three arrays of `length` scalars, their pages touched; on huge pages as matrices are.
     pub fn new(length: usize) -> Self {
+        let filled = |value: f64| {
+            let mut array = pages::zeros(length);
+            array.fill(value);
+            array
+        };
         Triad {
-            a: vec![1.0; length],
-            b: vec![2.0; length],
-            c: vec![0.5; length],
+            a: filled(1.0),
+            b: filled(2.0),
+            c: filled(0.5),
         }
     }
 

@@ -23,10 +23,21 @@ pub struct RawMesh {
 /// Those of the mesh file's reader, on every rank.
 pub fn read_mesh(comm: &Comm, case: &Case) -> Result<(RawMesh, Vec<String>)> {
     let (mut mesh, warnings, from_file) = match &case.mesh.source {
-        MeshSource::Box(input) => (generate_slice(&box_mesh(input), comm, None)?, Vec::new(), false),
+        MeshSource::Box(input) => (
+            generate_slice(&box_mesh(input), comm, None)?,
+            Vec::new(),
+            false,
+        ),
         MeshSource::File(path) => {
-            let read = if comm.is_root() { mesh_file::read(path).map(Some) } else { Ok(None) };
-            let (mesh, warnings) = comm.all_ok(read)?.map(|f| (f.mesh, f.warnings)).unwrap_or_default();
+            let read = if comm.is_root() {
+                mesh_file::read(path).map(Some)
+            } else {
+                Ok(None)
+            };
+            let (mesh, warnings) = comm
+                .all_ok(read)?
+                .map(|f| (f.mesh, f.warnings))
+                .unwrap_or_default();
             let text = comm.broadcast_text(warnings.join("\n"));
             (mesh, text.lines().map(str::to_owned).collect(), true)
         }
@@ -38,14 +49,23 @@ pub fn read_mesh(comm: &Comm, case: &Case) -> Result<(RawMesh, Vec<String>)> {
 }
 
 fn box_mesh(input: &BoxInput) -> BoxMesh {
-    BoxMesh { size: input.size, cells: input.cells, cell_type: input.element, origin: input.origin }
+    BoxMesh {
+        size: input.size,
+        cells: input.cells,
+        cell_type: input.element,
+        origin: input.origin,
+    }
 }
 
 /// Collective. Divides the mesh over the ranks.
 ///
 /// # Errors
 /// A partitioner that fails, an element number that occurs twice.
-pub fn distribute_mesh(comm: &Comm, case: &Case, raw: RawMesh) -> Result<(LocalMesh, PartitionReport)> {
+pub fn distribute_mesh(
+    comm: &Comm,
+    case: &Case,
+    raw: RawMesh,
+) -> Result<(LocalMesh, PartitionReport)> {
     if !raw.from_file {
         return distribute::distribute_slices(comm, raw.mesh, None);
     }
@@ -55,6 +75,10 @@ pub fn distribute_mesh(comm: &Comm, case: &Case, raw: RawMesh) -> Result<(LocalM
         Partitioner::Rcb => PartitionMethod::Rcb,
     };
     let work: Vec<u32> = raw.mesh.cells.types.iter().map(|&t| cell_work(t)).collect();
-    let options = PartitionOptions { method, part_weights: None, cell_weights: Some(&work) };
+    let options = PartitionOptions {
+        method,
+        part_weights: None,
+        cell_weights: Some(&work),
+    };
     distribute::distribute_whole(comm, raw.mesh, &options)
 }

@@ -68,7 +68,10 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
     let bounds = select::bounds(comm, mesh);
     let n_dofs = 3 * mesh.nodes.n_global();
     let bytes = predict_memory(mesh, n_dofs, &case.solver, comm);
-    let owned_fixed = model.fixed.iter().filter(|(dof, _)| (*dof as usize) < 3 * mesh.nodes.n_owned());
+    let owned_fixed = model
+        .fixed
+        .iter()
+        .filter(|(dof, _)| (*dof as usize) < 3 * mesh.nodes.n_owned());
     let sets = prepared.resolved.catalog.iter().map(|set| SetLine {
         kind: match set.kind {
             SetKind::Face => "face",
@@ -99,7 +102,12 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
 fn material_sizes(comm: &Comm, model: &Model) -> Vec<(String, u64)> {
     let owned = &model.cell_material[..model.mesh.n_owned_cells];
     let size = |index: usize| owned.iter().filter(|&&m| usize::from(m) == index).count() as u64;
-    model.materials.iter().enumerate().map(|(i, m)| (m.name.clone(), comm.sum_u64(size(i)))).collect()
+    model
+        .materials
+        .iter()
+        .enumerate()
+        .map(|(i, m)| (m.name.clone(), comm.sum_u64(size(i))))
+        .collect()
 }
 
 /// Bytes that this rank will need at the peak of a run: program, mesh, matrix, vectors, factor.
@@ -109,14 +117,23 @@ fn predict_memory(mesh: &LocalMesh, n_dofs: u64, solver: &SolverOptions, comm: &
     let connectivity = mesh.cells.nodes.len() as f64;
     // Coordinates, numbers, connectivity; while it travels between ranks the mesh is there about three times.
     let mesh_bytes = 3.0 * (32.0 * n_nodes + 13.0 * n_cells + 4.0 * connectivity);
-    let scatter: f64 = mesh.cells.types.iter().map(|t| 2.0 * (t.n_nodes() * t.n_nodes()) as f64).sum();
+    let scatter: f64 = mesh
+        .cells
+        .types
+        .iter()
+        .map(|t| 2.0 * (t.n_nodes() * t.n_nodes()) as f64)
+        .sum();
     // 3x3 blocks with their column; seven vectors, the preconditioner, stress and strain of each node.
     let matrix = count_blocks(mesh) as f64 * 76.0;
     let vectors = n_nodes * (7.0 * 24.0 + 72.0 + 12.0 * 8.0 + 100.0);
     let direct = solver.method == Method::Direct
-        || (solver.method == Method::Auto && n_dofs <= crate::analysis::linear_solve::MAX_DIRECT_DOFS);
+        || (solver.method == Method::Auto && n_dofs <= crate::analysis::linear_solve::FEW_DOFS);
     // Fill of a nested-dissection factor of a compact 3D body: measured 20 to 23 n^(4/3) entries.
-    let factor = if direct && comm.is_root() { 23.0 * (n_dofs as f64).powf(4.0 / 3.0) * 8.0 } else { 0.0 };
+    let factor = if direct && comm.is_root() {
+        23.0 * (n_dofs as f64).powf(4.0 / 3.0) * 8.0
+    } else {
+        0.0
+    };
     program + mesh_bytes + (scatter + matrix).max(matrix + vectors + factor)
 }
 

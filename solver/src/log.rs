@@ -25,7 +25,13 @@ impl Log {
     /// `speaks`: whether this rank writes to stderr.
     pub fn new(speaks: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        Log { speaks, terminal, start: Instant::now(), phases: Vec::new(), warnings: Vec::new() }
+        Log {
+            speaks,
+            terminal,
+            start: Instant::now(),
+            phases: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// A line of information.
@@ -50,7 +56,12 @@ impl Log {
     }
 
     /// Runs one phase and adds its wall time to the phase's total.
-    pub fn phase<T>(&mut self, name: &'static str, label: &str, work: impl FnOnce(&mut Log) -> T) -> T {
+    pub fn phase<T>(
+        &mut self,
+        name: &'static str,
+        label: &str,
+        work: impl FnOnce(&mut Log) -> T,
+    ) -> T {
         let spinner = (self.speaks && self.terminal).then(|| spinner(label));
         let begin = Instant::now();
         let result = work(self);
@@ -59,7 +70,10 @@ impl Log {
             spinner.finish_and_clear();
         }
         if self.speaks {
-            eprintln!("[{:8.2} s] {label}: {seconds:.3} s", self.start.elapsed().as_secs_f64());
+            eprintln!(
+                "[{:8.2} s] {label}: {seconds:.3} s",
+                self.start.elapsed().as_secs_f64()
+            );
         }
         match self.phases.iter_mut().find(|(n, _)| *n == name) {
             Some((_, total)) => *total += seconds,
@@ -70,7 +84,10 @@ impl Log {
 
     /// Seconds spent in the phase of that name.
     pub fn seconds(&self, name: &str) -> f64 {
-        self.phases.iter().find(|(n, _)| *n == name).map_or(0.0, |(_, s)| *s)
+        self.phases
+            .iter()
+            .find(|(n, _)| *n == name)
+            .map_or(0.0, |(_, s)| *s)
     }
 
     /// Seconds since the log was made.
@@ -81,11 +98,19 @@ impl Log {
     /// A display of the residual of an iterative solver on its way to `tolerance`.
     pub fn residual_display(&self, tolerance: f64) -> ResidualDisplay {
         let bar = (self.speaks && self.terminal).then(|| {
-            let style = ProgressStyle::with_template("  solve [{bar:40}] {msg} {elapsed} (about {eta} left)");
-            ProgressBar::new(1000).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            let style = ProgressStyle::with_template(
+                "  solve [{bar:40}] {msg} {elapsed} (about {eta} left)",
+            );
+            ProgressBar::new(1000)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         let lines = self.speaks && !self.terminal;
-        ResidualDisplay { bar, lines, tolerance, last_line: Instant::now() }
+        ResidualDisplay {
+            bar,
+            lines,
+            tolerance,
+            last_line: Instant::now(),
+        }
     }
 }
 
@@ -110,10 +135,16 @@ impl ResidualDisplay {
             // The residual falls about linearly in its logarithm: that is the share of the way done.
             let done = (residual.ln() / self.tolerance.ln()).clamp(0.0, 1.0);
             bar.set_position((1000.0 * done) as u64);
-            bar.set_message(format!("iteration {iteration}, residual {residual:.2e} of {:.0e}", self.tolerance));
+            bar.set_message(format!(
+                "iteration {iteration}, residual {residual:.2e} of {:.0e}",
+                self.tolerance
+            ));
         } else if self.lines && self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
-            eprintln!("  solve: iteration {iteration}, residual {residual:.2e} of {:.0e}", self.tolerance);
+            eprintln!(
+                "  solve: iteration {iteration}, residual {residual:.2e} of {:.0e}",
+                self.tolerance
+            );
         }
     }
 }
@@ -129,8 +160,15 @@ impl Drop for ResidualDisplay {
 /// Peak resident memory of this process so far, MiB; 0 where the system does not say.
 pub fn peak_memory_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).unwrap_or("");
-    line.trim().trim_end_matches("kB").trim().parse::<f64>().map_or(0.0, |kib| kib / 1024.0)
+    let line = status
+        .lines()
+        .find_map(|l| l.strip_prefix("VmHWM:"))
+        .unwrap_or("");
+    line.trim()
+        .trim_end_matches("kB")
+        .trim()
+        .parse::<f64>()
+        .map_or(0.0, |kib| kib / 1024.0)
 }
 
 #[cfg(test)]
@@ -141,7 +179,9 @@ mod tests {
     fn times_of_a_phase_add_up() {
         let mut log = Log::new(false);
         for _ in 0..2 {
-            log.phase("solve", "solve", |_| std::thread::sleep(std::time::Duration::from_millis(5)));
+            log.phase("solve", "solve", |_| {
+                std::thread::sleep(std::time::Duration::from_millis(5))
+            });
         }
         assert!(log.seconds("solve") >= 0.01);
         assert_eq!(log.seconds("write"), 0.0);

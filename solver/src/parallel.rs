@@ -14,9 +14,9 @@ static STARTED: Mutex<Option<usize>> = Mutex::new(None);
 
 /// Fewest degrees of freedom that pay for one more thread.
 ///
-/// Measured on boxes of hex8 (block-Jacobi CG, whole solve phase, 2 cores): two threads were slower than one below
-/// 3 000 dof a thread and faster above 6 000; see docs/performance.md.
-pub const DOFS_PER_THREAD: u64 = 4_000;
+/// Measured on boxes of hex8 with block-Jacobi CG on two cores: the solution took two threads 1.25 times as long as one
+/// at 6,600 dof, as long at 14,700, and 1.4 and 2.0 times less at 27,800 and 46,900.
+pub const DOFS_PER_THREAD: u64 = 8_000;
 
 /// Ranks and threads of a run, the same on every rank but for `threads`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,27 +38,53 @@ fn cores_for_this_rank(comm: &Comm) -> (usize, String) {
     let lists = comm.all_gather(&mine);
     let quota = std::thread::available_parallelism().map_or(1, usize::from);
     if layout.ranks_here.len() == 1 {
-        return (quota, format!("{quota} of the host's cores are open to this rank"));
+        return (
+            quota,
+            format!("{quota} of the host's cores are open to this rank"),
+        );
     }
-    let others = || layout.ranks_here.iter().filter(|&&r| r != comm.rank()).flat_map(|&r| &lists[r]);
+    let others = || {
+        layout
+            .ranks_here
+            .iter()
+            .filter(|&&r| r != comm.rank())
+            .flat_map(|&r| &lists[r])
+    };
     if !mine.is_empty() && !others().any(|cpu| mine.contains(cpu)) {
         let n = mine.len();
-        return (n, format!("the launcher bound each rank to {n} core(s) of its own"));
+        return (
+            n,
+            format!("the launcher bound each rank to {n} core(s) of its own"),
+        );
     }
-    let mut host: Vec<u32> = layout.ranks_here.iter().flat_map(|&r| lists[r].clone()).collect();
+    let mut host: Vec<u32> = layout
+        .ranks_here
+        .iter()
+        .flat_map(|&r| lists[r].clone())
+        .collect();
     host.sort_unstable();
     host.dedup();
     let n_cores = host.len().max(quota);
     let n_ranks = layout.ranks_here.len();
     let share = (n_cores / n_ranks).max(1);
-    let crowded = if n_ranks > n_cores { ", oversubscribed" } else { "" };
-    (share, format!("{n_ranks} ranks share {n_cores} cores of the host{crowded}"))
+    let crowded = if n_ranks > n_cores {
+        ", oversubscribed"
+    } else {
+        ""
+    };
+    (
+        share,
+        format!("{n_ranks} ranks share {n_cores} cores of the host{crowded}"),
+    )
 }
 
 /// Processors that the system lets this process run on; empty where the system does not say.
 fn allowed_cpus() -> Vec<u32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap_or("");
+    let list = status
+        .lines()
+        .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))
+        .unwrap_or("");
     parse_cpu_list(list)
 }
 
@@ -76,7 +102,9 @@ pub fn decide(comm: &Comm, n_dofs: u64, ceiling: Option<usize>) -> Parallelism {
     let (cores, cores_reason) = cores_for_this_rank(comm);
     let n_ranks = comm.n_ranks();
     let per_rank = n_dofs / n_ranks as u64;
-    let worth = usize::try_from(per_rank / DOFS_PER_THREAD).unwrap_or(usize::MAX).max(1);
+    let worth = usize::try_from(per_rank / DOFS_PER_THREAD)
+        .unwrap_or(usize::MAX)
+        .max(1);
     let mut threads = cores;
     let mut reasons = vec![cores_reason];
     if let Some(cap) = ceiling.filter(|&cap| cap < threads) {
@@ -89,7 +117,10 @@ pub fn decide(comm: &Comm, n_dofs: u64, ceiling: Option<usize>) -> Parallelism {
             "{per_rank} dof a rank pay for {threads} thread(s): below {DOFS_PER_THREAD} dof a thread more would be slower"
         ));
     }
-    if let Some(started) = *STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    if let Some(started) = *STARTED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    {
         threads = started;
         reasons = vec!["the threads were started for an earlier case of this process".to_owned()];
     }
@@ -98,7 +129,12 @@ pub fn decide(comm: &Comm, n_dofs: u64, ceiling: Option<usize>) -> Parallelism {
         "{n_ranks} rank(s) x {threads} thread(s) on {n_hosts} host(s): {}",
         reasons.join("; ")
     );
-    Parallelism { n_ranks, n_hosts, threads, decision: comm.broadcast_text(decision) }
+    Parallelism {
+        n_ranks,
+        n_hosts,
+        threads,
+        decision: comm.broadcast_text(decision),
+    }
 }
 
 /// Starts the thread pool that all parallel loops of this process use; the calling thread is one of its workers, so
@@ -108,11 +144,18 @@ pub fn decide(comm: &Comm, n_dofs: u64, ceiling: Option<usize>) -> Parallelism {
 /// # Errors
 /// The system refuses to start threads.
 pub fn start_threads(threads: usize) -> Result<()> {
-    let mut started = STARTED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut started = STARTED
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     if started.is_none() {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global().map_err(|e| {
-            Error::machine(format!("cannot start {threads} threads: {e}")).advice("use fewer with --threads")
-        })?;
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .use_current_thread()
+            .build_global()
+            .map_err(|e| {
+                Error::machine(format!("cannot start {threads} threads: {e}"))
+                    .advice("use fewer with --threads")
+            })?;
         *started = Some(threads);
     }
     Ok(())
@@ -135,7 +178,10 @@ mod tests {
         let comm = Comm::alone();
         assert_eq!(decide(&comm, 10, None).threads, 1);
         let large = decide(&comm, 1 << 40, None);
-        assert_eq!(large.threads, std::thread::available_parallelism().unwrap().get());
+        assert_eq!(
+            large.threads,
+            std::thread::available_parallelism().unwrap().get()
+        );
         assert_eq!(decide(&comm, 1 << 40, Some(1)).threads, 1);
     }
 

@@ -36,7 +36,10 @@ pub fn evaluate(
             [scalar] => ProbeValue::Scalar(scalar),
             _ => ProbeValue::Components(values),
         };
-        summary.probes.push(summary::Probe { name: probe.name.clone(), value });
+        summary.probes.push(summary::Probe {
+            name: probe.name.clone(),
+            value,
+        });
     }
     Ok(())
 }
@@ -69,10 +72,17 @@ fn over_set(comm: &Comm, field: Field, set: &str, names: &Names, solution: &Solu
     let typed = [set.to_owned()];
     let mut sums = vec![0.0; field.n_components()];
     let mut n_nodes = 0.0;
-    for node in names.nodes(&typed, SetUse::Probe).into_iter().map(|n| n as usize).filter(|&n| n < n_owned) {
+    for node in names
+        .nodes(&typed, SetUse::Probe)
+        .into_iter()
+        .map(|n| n as usize)
+        .filter(|&n| n < n_owned)
+    {
         let materials = solution.tensors.materials_of(node);
         let mut values = Vec::with_capacity(MAX_COMPONENTS * materials.len());
-        materials.iter().for_each(|&m| push_value(solution, field, node, m, &mut values));
+        materials
+            .iter()
+            .for_each(|&m| push_value(solution, field, node, m, &mut values));
         for (i, value) in values.iter().enumerate() {
             sums[i % field.n_components()] += value / materials.len() as f64;
         }
@@ -92,9 +102,10 @@ pub fn judge(case: &Case, summary: &mut Summary) {
         let probe = summary.probes.iter().find(|p| p.name == check.probe);
         let value = match (probe.map(|p| &p.value), check.component) {
             (Some(ProbeValue::Scalar(value)), _) => *value,
-            (Some(ProbeValue::Components(values)), component) => {
-                values.get(component.unwrap_or(0)).copied().unwrap_or(f64::NAN)
-            }
+            (Some(ProbeValue::Components(values)), component) => values
+                .get(component.unwrap_or(0))
+                .copied()
+                .unwrap_or(f64::NAN),
             (None, _) => f64::NAN,
         };
         summary.checks.push(summary::Check {
@@ -109,7 +120,9 @@ pub fn judge(case: &Case, summary: &mut Summary) {
     }
     let failed: Vec<&summary::Check> = summary.checks.iter().filter(|c| !c.pass).collect();
     if let Some(first) = failed.first() {
-        let component = first.component.map_or_else(String::new, |c| format!("[{c}]"));
+        let component = first
+            .component
+            .map_or_else(String::new, |c| format!("[{c}]"));
         summary.error = Some(format!(
             "{} of {} checks failed; the first: {}{component} is {:.6e}, expected {:.6e} within {:.1e}",
             failed.len(),

@@ -35,7 +35,10 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
     define_sets(comm, case, &mut mesh);
     let catalog = catalog(comm, &mesh);
     let mut warnings = check::check_against_sets(case, &catalog)?;
-    let names = Names { catalog: &catalog, mesh: &mesh };
+    let names = Names {
+        catalog: &catalog,
+        mesh: &mesh,
+    };
     let cell_material = assign_materials(comm, case, &names)?;
     warnings.extend(locking_warnings(comm, case, &mesh, &cell_material));
     let fixed = comm.all_ok(fixed_dofs(case, &names))?;
@@ -45,8 +48,18 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         loads.push(resolve_load(comm, case, load, &names)?);
     }
     let materials = case.materials.iter().map(material).collect();
-    let model = Model { mesh, materials, cell_material, fixed, loads };
-    Ok(Resolved { model, catalog, warnings })
+    let model = Model {
+        mesh,
+        materials,
+        cell_material,
+        fixed,
+        loads,
+    };
+    Ok(Resolved {
+        model,
+        catalog,
+        warnings,
+    })
 }
 
 fn material(input: &MaterialInput) -> Material {
@@ -65,16 +78,23 @@ fn define_sets(comm: &Comm, case: &Case, mesh: &mut LocalMesh) {
         return;
     }
     let whole = select::bounds(comm, mesh);
-    let size = (0..3).map(|i| (whole.max[i] - whole.min[i]).powi(2)).sum::<f64>().sqrt();
+    let size = (0..3)
+        .map(|i| (whole.max[i] - whole.min[i]).powi(2))
+        .sum::<f64>()
+        .sqrt();
     let widened = |min, max| Region { min, max }.widened(BOX_TOLERANCE * size);
     for set in &case.sets {
         let name = set.name.clone();
         match set.selection {
             Selection::NodesInBox { min, max } => {
-                mesh.sets.nodes.insert(name, select::nodes_in(mesh, &widened(min, max)));
+                mesh.sets
+                    .nodes
+                    .insert(name, select::nodes_in(mesh, &widened(min, max)));
             }
             Selection::ElementsInBox { min, max } => {
-                mesh.sets.cells.insert(name, select::cells_in(mesh, &widened(min, max)));
+                mesh.sets
+                    .cells
+                    .insert(name, select::cells_in(mesh, &widened(min, max)));
             }
             Selection::FacesInBox { min, max } => {
                 let faces = select::boundary_faces_in(comm, mesh, &widened(min, max));
@@ -88,9 +108,18 @@ fn define_sets(comm: &Comm, case: &Case, mesh: &mut LocalMesh) {
 fn catalog(comm: &Comm, mesh: &LocalMesh) -> SetCatalog {
     let (n_nodes, n_cells) = (mesh.nodes.n_owned() as u32, mesh.n_owned_cells as u32);
     let mut owned = mesh.sets.clone();
-    owned.nodes.values_mut().for_each(|nodes| nodes.retain(|&n| n < n_nodes));
-    owned.cells.values_mut().for_each(|cells| cells.retain(|&c| c < n_cells));
-    owned.faces.values_mut().for_each(|faces| faces.retain(|f| f.cell < n_cells));
+    owned
+        .nodes
+        .values_mut()
+        .for_each(|nodes| nodes.retain(|&n| n < n_nodes));
+    owned
+        .cells
+        .values_mut()
+        .for_each(|cells| cells.retain(|&c| c < n_cells));
+    owned
+        .faces
+        .values_mut()
+        .for_each(|faces| faces.retain(|f| f.cell < n_cells));
     SetCatalog::gather(comm, &owned, u64::from(n_cells))
 }
 
@@ -105,14 +134,19 @@ pub struct Names<'a> {
 impl Names<'_> {
     /// Name and kind of the set; `None` if there is none that fits.
     fn find(&self, typed: &str, purpose: SetUse) -> Option<(&str, SetKind)> {
-        self.catalog.find(typed, purpose).ok().map(|found| (found.name, found.kind))
+        self.catalog
+            .find(typed, purpose)
+            .ok()
+            .map(|found| (found.name, found.kind))
     }
 
     /// Local cells of element sets, ascending, each once.
     fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
         let members = |name: &String| match self.find(name, purpose) {
             Some((check::ALL, _)) => (0..self.mesh.n_cells() as u32).collect(),
-            Some((name, SetKind::Cell)) => self.mesh.sets.cells.get(name).cloned().unwrap_or_default(),
+            Some((name, SetKind::Cell)) => {
+                self.mesh.sets.cells.get(name).cloned().unwrap_or_default()
+            }
             _ => Vec::new(),
         };
         sorted(typed.iter().flat_map(members).collect())
@@ -121,7 +155,9 @@ impl Names<'_> {
     /// Faces of local cells of face sets, ascending, each once.
     fn faces(&self, typed: &[String], purpose: SetUse) -> Vec<CellFace> {
         let members = |name: &String| match self.find(name, purpose) {
-            Some((name, SetKind::Face)) => self.mesh.sets.faces.get(name).cloned().unwrap_or_default(),
+            Some((name, SetKind::Face)) => {
+                self.mesh.sets.faces.get(name).cloned().unwrap_or_default()
+            }
             _ => Vec::new(),
         };
         sorted(typed.iter().flat_map(members).collect())
@@ -134,12 +170,22 @@ impl Names<'_> {
         for name in typed {
             let one = std::slice::from_ref(name);
             match self.find(name, purpose) {
-                Some((name, SetKind::Node)) => nodes.extend(mesh.sets.nodes.get(name).into_iter().flatten()),
+                Some((name, SetKind::Node)) => {
+                    nodes.extend(mesh.sets.nodes.get(name).into_iter().flatten())
+                }
                 Some((_, SetKind::Face)) => {
-                    nodes.extend(self.faces(one, purpose).iter().flat_map(|&f| mesh.cells.nodes_of_face(f).1));
+                    nodes.extend(
+                        self.faces(one, purpose)
+                            .iter()
+                            .flat_map(|&f| mesh.cells.nodes_of_face(f).1),
+                    );
                 }
                 Some((_, SetKind::Cell)) => {
-                    nodes.extend(self.cells(one, purpose).iter().flat_map(|&c| mesh.cells.nodes_of(c as usize)));
+                    nodes.extend(
+                        self.cells(one, purpose)
+                            .iter()
+                            .flat_map(|&c| mesh.cells.nodes_of(c as usize)),
+                    );
                 }
                 None => {}
             }
@@ -156,21 +202,40 @@ fn sorted<V: Ord>(mut members: Vec<V>) -> Vec<V> {
 
 /// Collective. Index of the material of each local cell.
 fn assign_materials(comm: &Comm, case: &Case, names: &Names) -> Result<Vec<u16>> {
-    let claims: Vec<Vec<u32>> =
-        case.materials.iter().map(|m| names.cells(&m.elements, SetUse::Material)).collect();
-    let claims = claims.iter().enumerate().map(|(m, cells)| (m as u16, cells.as_slice()));
+    let claims: Vec<Vec<u32>> = case
+        .materials
+        .iter()
+        .map(|m| names.cells(&m.elements, SetUse::Material))
+        .collect();
+    let claims = claims
+        .iter()
+        .enumerate()
+        .map(|(m, cells)| (m as u16, cells.as_slice()));
     let mesh = names.mesh;
-    let (cell_material, cover) = check::assign_materials(&mesh.cell_ids, mesh.n_owned_cells, claims);
+    let (cell_material, cover) =
+        check::assign_materials(&mesh.cell_ids, mesh.n_owned_cells, claims);
     check::check_cover(case, &cover.gather(comm))?;
     Ok(cell_material)
 }
 
 /// Collective. Warnings about nearly incompressible material in elements that lock there.
-fn locking_warnings(comm: &Comm, case: &Case, mesh: &LocalMesh, cell_material: &[u16]) -> Vec<String> {
+fn locking_warnings(
+    comm: &Comm,
+    case: &Case,
+    mesh: &LocalMesh,
+    cell_material: &[u16],
+) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (index, material) in case.materials.iter().enumerate().filter(|(_, m)| m.poisson > LOCKING_POISSON) {
+    for (index, material) in case
+        .materials
+        .iter()
+        .enumerate()
+        .filter(|(_, m)| m.poisson > LOCKING_POISSON)
+    {
         for cell_type in [CellType::Tet4, CellType::Hex8, CellType::Wedge6] {
-            let locks = |c: &usize| usize::from(cell_material[*c]) == index && mesh.cells.types[*c] == cell_type;
+            let locks = |c: &usize| {
+                usize::from(cell_material[*c]) == index && mesh.cells.types[*c] == cell_type
+            };
             let n = comm.sum_u64((0..mesh.n_owned_cells).filter(locks).count() as u64);
             if n > 0 {
                 warnings.push(format!(
@@ -194,24 +259,47 @@ fn fixed_dofs(case: &Case, names: &Names) -> Result<Vec<(u32, f64)>> {
         }
     }
     all.sort_by_key(|&(dof, _, index)| (dof, index));
-    if let Some(pair) = all.windows(2).find(|p| p[0].0 == p[1].0 && p[0].1 != p[1].1) {
-        return Err(twice_prescribed(case, names.mesh, pair, &case.constraints[pair[1].2]));
+    if let Some(pair) = all
+        .windows(2)
+        .find(|p| p[0].0 == p[1].0 && p[0].1 != p[1].1)
+    {
+        return Err(twice_prescribed(
+            case,
+            names.mesh,
+            pair,
+            &case.constraints[pair[1].2],
+        ));
     }
     all.dedup_by_key(|(dof, _, _)| *dof);
-    Ok(all.into_iter().map(|(dof, value, _)| (dof, value)).collect())
+    Ok(all
+        .into_iter()
+        .map(|(dof, value, _)| (dof, value))
+        .collect())
 }
 
-fn twice_prescribed(case: &Case, mesh: &LocalMesh, pair: &[(u32, f64, usize)], second: &ConstraintInput) -> Error {
+fn twice_prescribed(
+    case: &Case,
+    mesh: &LocalMesh,
+    pair: &[(u32, f64, usize)],
+    second: &ConstraintInput,
+) -> Error {
     let (dof, component) = (pair[0].0, ["x", "y", "z"][pair[0].0 as usize % 3]);
     let id = mesh.node_ids[dof as usize / 3];
-    let what =
-        format!("displacement {component} of node {id} is prescribed twice, as {} and as {}", pair[0].1, pair[1].1);
+    let what = format!(
+        "displacement {component} of node {id} is prescribed twice, as {} and as {}",
+        pair[0].1, pair[1].1
+    );
     case.error_at(second.place, what)
         .advice("leave it \"free\" in one of the constraints, or take the node out of one set")
 }
 
 /// Whether the materials of the loaded cells have what the load multiplies.
-fn require_properties(case: &Case, load: &LoadInput, names: &Names, cell_material: &[u16]) -> Result<()> {
+fn require_properties(
+    case: &Case,
+    load: &LoadInput,
+    names: &Names,
+    cell_material: &[u16],
+) -> Result<()> {
     let (property, has): (&str, fn(&MaterialInput) -> bool) = match load.kind {
         LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density.is_some()),
         LoadKind::TemperatureChange(_) => ("expansion", |m| m.expansion.is_some()),
@@ -219,11 +307,21 @@ fn require_properties(case: &Case, load: &LoadInput, names: &Names, cell_materia
     };
     let cells = names.cells(&load.on, SetUse::BodyLoad);
     let used: BTreeSet<u16> = cells.iter().map(|&c| cell_material[c as usize]).collect();
-    match used.iter().map(|&m| &case.materials[usize::from(m)]).find(|m| !has(m)) {
+    match used
+        .iter()
+        .map(|&m| &case.materials[usize::from(m)])
+        .find(|m| !has(m))
+    {
         None => Ok(()),
         Some(m) => {
-            let what = format!("{} needs the {property} of material \"{}\", which has none", load.kind.name(), m.name);
-            Err(case.error_at(load.place, what).advice(format!("give `{property}` in that [[material]]")))
+            let what = format!(
+                "{} needs the {property} of material \"{}\", which has none",
+                load.kind.name(),
+                m.name
+            );
+            Err(case
+                .error_at(load.place, what)
+                .advice(format!("give `{property}` in that [[material]]")))
         }
     }
 }
@@ -234,39 +332,88 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
     let faces = || names.faces(&load.on, purpose);
     let cells = || names.cells(&load.on, purpose);
     Ok(match load.kind {
-        LoadKind::Traction(traction) => Load::Traction { faces: faces(), traction },
-        LoadKind::Pressure(pressure) => Load::Pressure { faces: faces(), pressure },
+        LoadKind::Traction(traction) => Load::Traction {
+            faces: faces(),
+            traction,
+        },
+        LoadKind::Pressure(pressure) => Load::Pressure {
+            faces: faces(),
+            pressure,
+        },
         LoadKind::Force(total) => return spread_force(comm, case, load, names, total),
-        LoadKind::BodyForce(body_force) => Load::BodyForce { cells: cells(), body_force },
-        LoadKind::Gravity(acceleration) => Load::Gravity { cells: cells(), acceleration },
-        LoadKind::Centrifugal { origin, axis, omega } => {
+        LoadKind::BodyForce(body_force) => Load::BodyForce {
+            cells: cells(),
+            body_force,
+        },
+        LoadKind::Gravity(acceleration) => Load::Gravity {
+            cells: cells(),
+            acceleration,
+        },
+        LoadKind::Centrifugal {
+            origin,
+            axis,
+            omega,
+        } => {
             let length = axis.iter().map(|v| v * v).sum::<f64>().sqrt();
-            Load::Centrifugal { cells: cells(), origin, axis: axis.map(|v| v / length), omega }
+            Load::Centrifugal {
+                cells: cells(),
+                origin,
+                axis: axis.map(|v| v / length),
+                omega,
+            }
         }
-        LoadKind::TemperatureChange(change) => Load::TemperatureChange { cells: cells(), change },
+        LoadKind::TemperatureChange(change) => Load::TemperatureChange {
+            cells: cells(),
+            change,
+        },
     })
 }
 
 /// Collective. A total force: over the faces of its face sets by area, or over the nodes of its node sets evenly.
-fn spread_force(comm: &Comm, case: &Case, load: &LoadInput, names: &Names, total: [f64; 3]) -> Result<Load> {
+fn spread_force(
+    comm: &Comm,
+    case: &Case,
+    load: &LoadInput,
+    names: &Names,
+    total: [f64; 3],
+) -> Result<Load> {
     let mesh = names.mesh;
-    let kinds: BTreeSet<_> = load.on.iter().filter_map(|n| names.find(n, SetUse::Force)).map(|(_, k)| k).collect();
+    let kinds: BTreeSet<_> = load
+        .on
+        .iter()
+        .filter_map(|n| names.find(n, SetUse::Force))
+        .map(|(_, k)| k)
+        .collect();
     if kinds.len() > 1 {
         let what = "a total force acts on face sets and node sets at once, which leaves open how it is shared";
-        return Err(case.error_at(load.place, what).advice("write one [[load]] for each set"));
+        return Err(case
+            .error_at(load.place, what)
+            .advice("write one [[load]] for each set"));
     }
     if kinds.contains(&SetKind::Face) {
         let faces = names.faces(&load.on, SetUse::Force);
-        let owned: Vec<CellFace> =
-            faces.iter().copied().filter(|f| (f.cell as usize) < mesh.n_owned_cells).collect();
+        let owned: Vec<CellFace> = faces
+            .iter()
+            .copied()
+            .filter(|f| (f.cell as usize) < mesh.n_owned_cells)
+            .collect();
         let area = comm.sum(face_area(mesh, &owned));
         if area <= 0.0 {
             return Err(case.error_at(load.place, "the loaded faces have no area"));
         }
-        return Ok(Load::Traction { faces, traction: total.map(|f| f / area) });
+        return Ok(Load::Traction {
+            faces,
+            traction: total.map(|f| f / area),
+        });
     }
     let nodes = names.nodes(&load.on, SetUse::Force);
-    let owned = nodes.iter().filter(|&&n| (n as usize) < mesh.nodes.n_owned()).count();
+    let owned = nodes
+        .iter()
+        .filter(|&&n| (n as usize) < mesh.nodes.n_owned())
+        .count();
     let n_nodes = comm.sum_u64(owned as u64).max(1) as f64;
-    Ok(Load::NodalForce { nodes, force: total.map(|f| f / n_nodes) })
+    Ok(Load::NodalForce {
+        nodes,
+        force: total.map(|f| f / n_nodes),
+    })
 }

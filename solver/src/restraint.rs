@@ -12,9 +12,9 @@ use fem_mesh::{Comm, components};
 use nalgebra::{Matrix3, Matrix6, Vector3, Vector6};
 use std::collections::BTreeMap;
 
-/// Eigenvalues of the scaled Gram matrix below this share of the largest count as zero: supports closer together
-/// than about 1e-5 of the body's size do not hold a rotation.
-const NULL_TOLERANCE: f64 = 1e-10;
+/// Eigenvalues of the scaled Gram matrix below this share of the largest count as zero. They are squares: supports that
+/// are closer together than about 1e-6 of the body's size do not hold a rotation. Rounding leaves some 1e-15.
+const NULL_TOLERANCE: f64 = 1e-13;
 
 /// A body with motions left free.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,8 +111,14 @@ pub fn free_bodies(comm: &Comm, model: &Model, halo: &Halo) -> Vec<FreeBody> {
         let body = bodies[&labels[node]];
         let center = body.position / body.n_nodes;
         let size = (body.high - body.low).norm().max(f64::MIN_POSITIVE);
-        let row = rigid_motion_row((Vector3::from(mesh.coords[node]) - center) / size, component);
-        grams.entry(labels[node]).or_insert_with(BodySums::empty).gram += row * row.transpose();
+        let row = rigid_motion_row(
+            (Vector3::from(mesh.coords[node]) - center) / size,
+            component,
+        );
+        grams
+            .entry(labels[node])
+            .or_insert_with(BodySums::empty)
+            .gram += row * row.transpose();
     }
     for (label, sums) in merge_over_ranks(comm, grams) {
         if let Some(body) = bodies.get_mut(&label) {
@@ -133,7 +139,10 @@ fn merge_over_ranks(comm: &Comm, bodies: BTreeMap<u64, BodySums>) -> BTreeMap<u6
     let mut merged: BTreeMap<u64, BodySums> = BTreeMap::new();
     for (labels, numbers) in labels.iter().zip(&numbers) {
         for (label, numbers) in labels.iter().zip(numbers.chunks_exact(BodySums::WIDTH)) {
-            merged.entry(*label).or_insert_with(BodySums::empty).merge(&BodySums::from_numbers(numbers));
+            merged
+                .entry(*label)
+                .or_insert_with(BodySums::empty)
+                .merge(&BodySums::from_numbers(numbers));
         }
     }
     merged
@@ -185,7 +194,10 @@ fn name_motions(null: &[Vector6<f64>]) -> Vec<String> {
         Some(i) => format!("{what} {}", ["x", "y", "z"][i]),
         None => format!("{what} ({:.3}, {:.3}, {:.3})", d.x, d.y, d.z),
     };
-    let mut names: Vec<String> = translations.iter().map(|d| name("translation", d)).collect();
+    let mut names: Vec<String> = translations
+        .iter()
+        .map(|d| name("translation", d))
+        .collect();
     names.extend(rotations.iter().map(|d| name("rotation about", d)));
     names
 }
@@ -200,7 +212,9 @@ fn directions_of(matrix: Matrix3<f64>, threshold: f64) -> Vec<Vector3<f64>> {
         .collect();
     let axes: Vec<Vector3<f64>> = (0..3)
         .map(|i| Vector3::ith(i, 1.0))
-        .filter(|axis: &Vector3<f64>| span.iter().map(|d| d.dot(axis).powi(2)).sum::<f64>() > 1.0 - 1e-6)
+        .filter(|axis: &Vector3<f64>| {
+            span.iter().map(|d| d.dot(axis).powi(2)).sum::<f64>() > 1.0 - 1e-6
+        })
         .collect();
     let mut directions = axes.clone();
     for d in &span {
@@ -232,7 +246,11 @@ mod tests {
             .filter(|&i| eigen.eigenvalues[i] < 1e-10)
             .map(|i| eigen.eigenvectors.column(i).into_owned())
             .collect();
-        if null.is_empty() { Vec::new() } else { name_motions(&null) }
+        if null.is_empty() {
+            Vec::new()
+        } else {
+            name_motions(&null)
+        }
     }
 
     #[test]
@@ -245,21 +263,36 @@ mod tests {
     #[test]
     fn a_fixed_line_is_a_hinge() {
         let (a, b) = ([0.3, 0.2, -0.5], [0.3, 0.2, 0.5]);
-        let supports: Vec<_> = [a, b].iter().flat_map(|&x| (0..3).map(move |c| (x, c))).collect();
+        let supports: Vec<_> = [a, b]
+            .iter()
+            .flat_map(|&x| (0..3).map(move |c| (x, c)))
+            .collect();
         assert_eq!(names(&supports), ["rotation about z"]);
     }
 
     #[test]
     fn a_roller_plane_leaves_the_motions_in_the_plane() {
-        let corners = [[0.5, 0.5, -0.5], [-0.5, 0.5, -0.5], [0.5, -0.5, -0.5], [-0.5, -0.5, -0.5]];
+        let corners = [
+            [0.5, 0.5, -0.5],
+            [-0.5, 0.5, -0.5],
+            [0.5, -0.5, -0.5],
+            [-0.5, -0.5, -0.5],
+        ];
         let supports: Vec<_> = corners.iter().map(|&x| (x, 2)).collect();
-        assert_eq!(names(&supports), ["translation x", "translation y", "rotation about z"]);
+        assert_eq!(
+            names(&supports),
+            ["translation x", "translation y", "rotation about z"]
+        );
     }
 
     #[test]
     fn nothing_fixed_leaves_all_six_and_three_planes_none() {
         let mut supports = Vec::new();
-        for (x, component) in [([-0.5, 0.1, 0.2], 0), ([-0.5, 0.4, 0.2], 0), ([-0.5, 0.1, 0.4], 0)] {
+        for (x, component) in [
+            ([-0.5, 0.1, 0.2], 0),
+            ([-0.5, 0.4, 0.2], 0),
+            ([-0.5, 0.1, 0.4], 0),
+        ] {
             supports.push((x, component));
             supports.push(([x[1], x[0], x[2]], 1));
             supports.push(([x[1], x[2], x[0]], 2));

@@ -12,7 +12,9 @@ use crate::{input, output, probes};
 use fem_io::atomic::prepare_directory;
 use fem_io::case::{self, AnalysisKind, Case, MeshSource, Partitioner};
 use fem_io::results::{RESULTS_FILE, write_results};
-use fem_io::summary::{Memory, MeshSummary, ParallelSummary, PartitionSummary, SUMMARY_FILE, Status, Summary, Times};
+use fem_io::summary::{
+    Memory, MeshSummary, ParallelSummary, PartitionSummary, SUMMARY_FILE, Status, Summary, Times,
+};
 use fem_mesh::report::PartitionReport;
 use fem_mesh::{CellType, Comm, Error, ErrorKind, Halo, LocalMesh, Result};
 use std::path::{Path, PathBuf};
@@ -57,7 +59,10 @@ pub struct Prepared {
 /// written there all the same.
 pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
     let case = load_case(comm, request)?;
-    let directory = request.output.clone().unwrap_or_else(|| case.output.directory.clone());
+    let directory = request
+        .output
+        .clone()
+        .unwrap_or_else(|| case.output.directory.clone());
     prepare_directory(comm, &directory)?;
     let mut summary = Summary {
         title: case.title.clone(),
@@ -69,12 +74,20 @@ pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
     };
     if let Err(error) = &outcome {
         let not_converged = error.kind() == ErrorKind::NotConverged;
-        summary.status = if not_converged { Status::NotConverged } else { Status::Failed };
+        summary.status = if not_converged {
+            Status::NotConverged
+        } else {
+            Status::Failed
+        };
         summary.exit_code = error.exit_code();
         summary.error = Some(error.to_string());
     }
     record_costs(comm, log, &mut summary);
-    let written = if comm.is_root() { write_summary(&directory, &summary) } else { Ok(()) };
+    let written = if comm.is_root() {
+        write_summary(&directory, &summary)
+    } else {
+        Ok(())
+    };
     comm.all_ok(outcome.and(written))?;
     Ok(summary)
 }
@@ -96,7 +109,10 @@ fn run_static(
     solution.describe(summary);
     require_convergence(&solution, case)?;
     log.phase("recover", "probes", |_| {
-        let names = Names { catalog: &prepared.resolved.catalog, mesh: &model.mesh };
+        let names = Names {
+            catalog: &prepared.resolved.catalog,
+            mesh: &model.mesh,
+        };
         probes::evaluate(comm, case, model, &names, &solution, summary)
     })?;
     log.phase("write", "write results", |_| {
@@ -114,7 +130,11 @@ fn run_static(
 /// # Errors
 /// Those of [`case::load_text`] and [`case::parse`], on every rank.
 pub fn load_case(comm: &Comm, request: &Request) -> Result<Case> {
-    let text = if comm.is_root() { case::load_text(&request.case, &request.overrides) } else { Ok(String::new()) };
+    let text = if comm.is_root() {
+        case::load_text(&request.case, &request.overrides)
+    } else {
+        Ok(String::new())
+    };
     let text = comm.broadcast_text(comm.all_ok(text)?);
     case::parse(&request.case, &text)
 }
@@ -130,19 +150,32 @@ pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Res
     };
     let (raw, warnings) = log.phase("read", &label, |_| input::read_mesh(comm, &case))?;
     warnings.into_iter().for_each(|w| log.warn(w));
-    if matches!(case.mesh.source, MeshSource::Box(_)) && case.parallel.partitioner == Partitioner::Metis {
-        log.warn("a generated box is divided into blocks; the partitioner \"metis\" is for mesh files");
+    if matches!(case.mesh.source, MeshSource::Box(_))
+        && case.parallel.partitioner == Partitioner::Metis
+    {
+        log.warn(
+            "a generated box is divided into blocks; the partitioner \"metis\" is for mesh files",
+        );
     }
-    let (mesh, partition) =
-        log.phase("partition", "partition and distribute", |_| input::distribute_mesh(comm, &case, raw))?;
-    let resolved = log.phase("partition", "resolve sets, loads and supports", |_| resolve(comm, &case, mesh))?;
+    let (mesh, partition) = log.phase("partition", "partition and distribute", |_| {
+        input::distribute_mesh(comm, &case, raw)
+    })?;
+    let resolved = log.phase("partition", "resolve sets, loads and supports", |_| {
+        resolve(comm, &case, mesh)
+    })?;
     resolved.warnings.iter().for_each(|w| log.warn(w.as_str()));
     let halo = Halo::new(comm, &resolved.model.mesh.nodes);
     let ceiling = request.threads.or(case.parallel.threads);
     let parallelism = parallel::decide(comm, 3 * resolved.model.mesh.nodes.n_global(), ceiling);
     parallel::start_threads(parallelism.threads)?;
     log.note(&parallelism.decision);
-    Ok(Prepared { case, resolved, halo, partition, parallelism })
+    Ok(Prepared {
+        case,
+        resolved,
+        halo,
+        partition,
+        parallelism,
+    })
 }
 
 /// Collective. Sizes of the model, for the summary.
@@ -168,8 +201,11 @@ fn describe(comm: &Comm, prepared: &Prepared, summary: &mut Summary) {
 
 /// Collective. Counts of the whole mesh.
 pub fn mesh_summary(comm: &Comm, mesh: &LocalMesh) -> MeshSummary {
-    let mut summary =
-        MeshSummary { nodes: mesh.nodes.n_global(), elements: mesh.n_global_cells, ..MeshSummary::default() };
+    let mut summary = MeshSummary {
+        nodes: mesh.nodes.n_global(),
+        elements: mesh.n_global_cells,
+        ..MeshSummary::default()
+    };
     for cell_type in CellType::SOLIDS {
         let owned = &mesh.cells.types[..mesh.n_owned_cells];
         let n = comm.sum_u64(owned.iter().filter(|&&t| t == cell_type).count() as u64);
@@ -186,7 +222,9 @@ pub fn mesh_summary(comm: &Comm, mesh: &LocalMesh) -> MeshSummary {
 /// A body with free rigid motions, named.
 pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) -> Result<()> {
     let free = free_bodies(comm, model, halo);
-    let Some(first) = free.first() else { return Ok(()) };
+    let Some(first) = free.first() else {
+        return Ok(());
+    };
     Err(Error::model(describe_free_body(first, free.len()))
         .in_file(&case.path)
         .expected("supports that hold all six rigid motions of every body")
@@ -194,7 +232,9 @@ pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) ->
 }
 
 fn describe_free_body(body: &FreeBody, n_free: usize) -> String {
-    let [low, high] = body.bounds.map(|x| format!("({:.4}, {:.4}, {:.4})", x[0], x[1], x[2]));
+    let [low, high] = body
+        .bounds
+        .map(|x| format!("({:.4}, {:.4}, {:.4})", x[0], x[1], x[2]));
     let others = match n_free {
         1 => String::new(),
         n => format!(" ({} more bodies are free as well)", n - 1),
@@ -219,7 +259,9 @@ fn require_convergence(solution: &Solution, case: &Case) -> Result<()> {
         report.true_residual, case.solver.tolerance, report.iterations
     );
     let advice = if report.iterations >= limit {
-        format!("raise solver.max_iterations (now {limit}), or use solver.method = \"direct\" if the model is small")
+        format!(
+            "raise solver.max_iterations (now {limit}), or use solver.method = \"direct\" if the model is small"
+        )
     } else {
         "no further progress: the model is badly conditioned; look for nearly free parts, extreme stiffness ratios \
          or flat elements, or use solver.method = \"direct\""
@@ -243,7 +285,10 @@ fn record_costs(comm: &Comm, log: &Log, summary: &mut Summary) {
     };
     let peak_per_rank = comm.all_gather(&[peak_memory_mib()]).concat();
     let peak_total = peak_per_rank.iter().sum();
-    summary.memory_mib = Memory { peak_per_rank, peak_total };
+    summary.memory_mib = Memory {
+        peak_per_rank,
+        peak_total,
+    };
     summary.warnings = log.warnings().to_vec();
 }
 
@@ -254,11 +299,17 @@ fn write_summary(directory: &Path, summary: &Summary) -> Result<()> {
     let is_of_results = summary.status == Status::Converged;
     let moved = if is_of_results && kept.exists() {
         std::fs::remove_file(&kept)
-    } else if !is_of_results && path.exists() && directory.join(RESULTS_FILE).exists() && !kept.exists() {
+    } else if !is_of_results
+        && path.exists()
+        && directory.join(RESULTS_FILE).exists()
+        && !kept.exists()
+    {
         std::fs::rename(&path, &kept)
     } else {
         Ok(())
     };
-    moved.map_err(|e| Error::machine(format!("cannot keep the earlier summary: {e}")).in_file(&kept))?;
+    moved.map_err(|e| {
+        Error::machine(format!("cannot keep the earlier summary: {e}")).in_file(&kept)
+    })?;
     summary.write(directory).map(|_| ())
 }

@@ -138,11 +138,6 @@ pub(crate) const NOT_YET: &[(&str, &str, &str)] = &[
     ("load.heat_flux", "", "thermal analysis is to come"),
     ("load.heat_source", "", "thermal analysis is to come"),
     ("load.film", "", "thermal analysis is to come"),
-    (
-        "solver.preconditioner",
-        "amg",
-        "use \"auto\", \"jacobi\" or \"block_jacobi\"",
-    ),
     ("parallel.balance", "measured", "use \"cells\""),
     (
         "output.report",

@@ -135,10 +135,6 @@ fn a_bad_override_is_named_and_the_places_in_the_file_stay() {
             "`tolerance` is 2; expected a finite number between 0 and 1",
         ),
         ("solver.tolerence=1e-3", "did you mean `tolerance`?"),
-        (
-            "solver.preconditioner=amg",
-            "is not available in this version",
-        ),
     ] {
         let message = message(&[item]);
         assert!(message.contains(&format!("--set {item}: ")), "{message}");

@@ -1,3 +1,5 @@
+//! Tests of the description of meshes.
+
 use super::{SetKind, describe};
 use fem_mesh::{CellType, Mesh};
 

@@ -1,3 +1,5 @@
+//! Tests of the distribution: boxes, mixed meshes and loose bodies on 1 to 4 ranks.
+
 use super::{distribute, distribute_slices, distribute_whole};
 use crate::comm::run_threads;
 use crate::generate::{BoxMesh, generate_slice};

@@ -1,21 +1,28 @@
 //! The choice of method for one linear system, and its solution.
 //!
-//! Invariant: sees a matrix, a right-hand side and the user's options; knows no element or load.
+//! Invariant: sees a matrix, a right-hand side, the nodes and the user's options; knows no element or load.
 
+use super::corner_parents::corner_parents;
 use crate::direct::DirectAnalysis;
 use crate::krylov::cg::{CgOptions, System};
-use crate::krylov::{SolveReport, conjugate_gradients};
+use crate::krylov::{MAX_RESIDUAL, ROUNDING_LEVEL, SolveReport, conjugate_gradients};
 use crate::linalg::{DistMatrix, LinearOperator};
 use crate::log::Log;
-use crate::precond::{BlockJacobi, Jacobi};
+use crate::precond::amg::NodeData;
+use crate::precond::{Amg, AmgOptions, BlockJacobi, Jacobi, rigid_body_modes};
 use fem_io::case::{Method, Preconditioner, SolverOptions};
-use fem_mesh::{Comm, Error, Result};
+use fem_io::summary::Level;
+use fem_mesh::{Comm, Error, LocalMesh, Result};
 
-/// Largest model for which `auto` asks what a factorization would cost, degrees of freedom. The ordering alone takes
-/// longer than the iterations on larger ones.
-pub const MAX_DIRECT_DOFS: u64 = 250_000;
-/// Most work of a factorization that `auto` accepts: 10 to 30 s on one core.
-const MAX_DIRECT_FLOPS: f64 = 1e12;
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Largest model that `auto` factorizes at once, degrees of freedom: above it multigrid is faster, measured on boxes of
+/// hex8 from 4,000 dof.
+pub const FEW_DOFS: u64 = 3_000;
+/// Largest model for which `auto` turns to a factorization after the iterations failed, degrees of freedom.
+const MAX_DIRECT_DOFS: u64 = 400_000;
+/// Most work of a factorization that `auto` accepts then: less than a minute on one core.
+const MAX_DIRECT_FLOPS: f64 = 2e12;
 
 /// What was solved, and how.
 #[derive(Clone, Debug)]
@@ -28,109 +35,313 @@ pub struct Solved {
     pub preconditioner: &'static str,
     /// Why this method.
     pub reason: String,
+    /// Levels of the preconditioner, if it is multigrid.
+    pub levels: Vec<Level>,
 }
 
-/// Collective. Solves `matrix` x = `rhs` by the method the user asked for or the one that suits; x starts at 0.
+/// A linear system and the nodes that its rows belong to.
+#[derive(Clone, Copy)]
+pub struct LinearSystem<'a> {
+    /// Stiffness, rows of prescribed degrees of freedom zero but for the diagonal.
+    pub matrix: &'a DistMatrix<3>,
+    /// Right-hand side of the owned degrees of freedom.
+    pub rhs: &'a [f64],
+    /// Nodes and cells.
+    pub mesh: &'a LocalMesh,
+    /// Prescribed degrees of freedom, as in [`crate::model::Model`].
+    pub fixed: &'a [(u32, f64)],
+}
+
+/// Collective. Solves the system by the method the user asked for or the one that suits; x starts at 0.
 ///
 /// # Errors
-/// A matrix that is not positive definite, numbers that are not finite, too little memory. Missing the tolerance is no
-/// error here: see [`SolveReport::converged`].
+/// A matrix that is not positive definite or nearly singular, numbers that are not finite, too little memory. Missing the
+/// tolerance otherwise is no error here: see [`SolveReport::converged`].
 pub fn solve(
     comm: &Comm,
-    matrix: &DistMatrix<3>,
-    rhs: &[f64],
+    system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solved> {
-    let n_dofs = 3 * matrix.map().n_global();
-    if options.method == Method::Direct || (options.method == Method::Auto && n_dofs <= MAX_DIRECT_DOFS) {
-        let label = "order the matrix for factorization";
-        let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, matrix))?;
-        let cost = analysis.cost();
-        let size = format!("{:.2e} entries in the factor, {:.1e} flop", cost.factor_entries, cost.flops);
-        if options.method == Method::Direct || cost.flops <= MAX_DIRECT_FLOPS {
-            let chosen = if options.method == Method::Direct { "asked for" } else { "small enough to factorize" };
-            let reason = format!("direct, {chosen}: {size}");
-            log.note(&format!("solver: {reason}"));
-            return direct(comm, matrix, rhs, x, options, analysis, log).map(|report| Solved {
-                report,
-                method: "direct",
-                preconditioner: "none",
-                reason,
-            });
+    let n_dofs = 3 * system.matrix.map().n_global();
+    let solved = match options.method {
+        Method::Direct => factorize_and_solve(comm, system, x, options, "direct, asked for", log)?,
+        Method::Cg => iterate(comm, system, x, options, "cg, asked for", log)?,
+        Method::Auto if n_dofs <= FEW_DOFS => {
+            let reason = format!("direct: {n_dofs} dof are no more than {FEW_DOFS}");
+            factorize_and_solve(comm, system, x, options, &reason, log)?
         }
-        let reason = format!("cg, since a factorization would be expensive: {size}");
-        return iterate(comm, matrix, rhs, x, options, reason, log);
-    }
-    let reason = match options.method {
-        Method::Auto => format!("cg, since {n_dofs} dof are more than {MAX_DIRECT_DOFS}"),
-        _ => "cg, asked for".to_owned(),
+        Method::Auto => {
+            let reason = format!("cg: {n_dofs} dof are more than {FEW_DOFS}");
+            let iterated = iterate(comm, system, x, options, &reason, log);
+            match iterated {
+                Ok(solved) if solved.report.converged => solved,
+                // Both ends are the same on every rank: they rest on reduced numbers.
+                failed => second_try(comm, system, x, options, failed, log)?,
+            }
+        }
     };
-    iterate(comm, matrix, rhs, x, options, reason, log)
+    require_digits(&solved.report)?;
+    Ok(solved)
 }
 
-/// The method that [`solve`] will use, as far as it can be told without the matrix.
+/// Collective. After iterations that failed, a factorization, if the model is small enough for one.
+fn second_try(
+    comm: &Comm,
+    system: &LinearSystem,
+    x: &mut [f64],
+    options: &SolverOptions,
+    failed: Result<Solved>,
+    log: &mut Log,
+) -> Result<Solved> {
+    if 3 * system.matrix.map().n_global() > MAX_DIRECT_DOFS {
+        return failed;
+    }
+    let analysis = log.phase("setup", "order the matrix for factorization", |_| {
+        DirectAnalysis::new(comm, system.matrix)
+    })?;
+    let cost = analysis.cost();
+    if cost.flops > MAX_DIRECT_FLOPS || cost.memory > comm.broadcast(0, vec![available_memory()])[0]
+    {
+        return failed;
+    }
+    let why = match &failed {
+        Ok(solved) => format!(
+            "cg did not converge in {} iterations (relative residual {:.1e})",
+            solved.report.iterations, solved.report.true_residual
+        ),
+        Err(error) => format!("cg failed ({error})"),
+    };
+    log.warn(format!("{why}; trying a direct solution"));
+    factorize(
+        comm,
+        system,
+        x,
+        options,
+        analysis,
+        format!("direct, after {why}"),
+        log,
+    )
+}
+
+/// Bytes that the system can still give; infinite where it does not say.
+fn available_memory() -> f64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
+    kib.map_or(f64::INFINITY, |kib| 1024.0 * kib)
+}
+
+/// That the solution means something: in a nearly singular system a backward error at rounding level does not.
+fn require_digits(report: &SolveReport) -> Result<()> {
+    let advice = "look for parts that hang together at an edge or a point only, nearly free parts, extreme ratios of \
+                  stiffness, and very thin or flat elements";
+    if !report.true_residual.is_finite() {
+        let what = "the solution is not a number: the system cannot be solved in double precision";
+        return Err(Error::model(what).advice(advice));
+    }
+    if !report.converged
+        && report.backward_error <= ROUNDING_LEVEL
+        && report.true_residual > MAX_RESIDUAL
+    {
+        let what = format!(
+            "the system is nearly singular: the best solution in double precision has a relative residual of {:.1e}",
+            report.true_residual
+        );
+        return Err(Error::model(what).advice(advice));
+    }
+    Ok(())
+}
+
+/// The method that [`solve`] will use.
 pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
     match options.method {
         Method::Direct => "direct".to_owned(),
         Method::Cg => "cg".to_owned(),
-        Method::Auto if n_dofs <= MAX_DIRECT_DOFS => "auto: direct if a factorization is cheap, else cg".to_owned(),
-        Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {MAX_DIRECT_DOFS}"),
+        Method::Auto if n_dofs <= FEW_DOFS => {
+            format!("auto: direct, since {n_dofs} dof are no more than {FEW_DOFS}")
+        }
+        Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {FEW_DOFS}"),
     }
 }
 
-/// Collective. Factorizes and solves.
-fn direct(
+/// Collective. Orders, factorizes and solves.
+fn factorize_and_solve(
     comm: &Comm,
-    matrix: &DistMatrix<3>,
-    rhs: &[f64],
+    system: &LinearSystem,
+    x: &mut [f64],
+    options: &SolverOptions,
+    reason: &str,
+    log: &mut Log,
+) -> Result<Solved> {
+    let label = "order the matrix for factorization";
+    let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, system.matrix))?;
+    let available = comm.broadcast(0, vec![available_memory()])[0];
+    let wanted = analysis.cost().memory;
+    if wanted > available {
+        let what = format!(
+            "the direct solution would take about {:.0} MiB of memory, and {:.0} MiB are free",
+            wanted / MIB,
+            available / MIB
+        );
+        return Err(Error::machine(what).advice("use solver.method = \"cg\""));
+    }
+    factorize(comm, system, x, options, analysis, reason.to_owned(), log)
+}
+
+/// Collective. Factorizes and solves.
+fn factorize(
+    comm: &Comm,
+    system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     analysis: DirectAnalysis<3>,
+    reason: String,
     log: &mut Log,
-) -> Result<SolveReport> {
-    let solver = log.phase("setup", "factorize", |_| analysis.factorize(comm, matrix))?;
-    log.phase("solve", "solve", |_| solver.solve(comm, matrix, rhs, x, options.tolerance))
+) -> Result<Solved> {
+    let LinearSystem { matrix, rhs, .. } = *system;
+    let cost = analysis.cost();
+    log.note(&format!(
+        "solver: {reason}; {:.2e} entries in the factor, {:.1e} flop",
+        cost.factor_entries, cost.flops
+    ));
+    let name_row = |comm: &Comm, row: u64| name_dof(comm, system.mesh, row);
+    let solver = log.phase("setup", "factorize", |_| {
+        analysis.factorize(comm, matrix, &name_row)
+    })?;
+    let report = log.phase("solve", "solve", |_| {
+        solver.solve(comm, matrix, rhs, x, options.tolerance)
+    })?;
+    Ok(Solved {
+        report,
+        method: "direct",
+        preconditioner: "none",
+        reason,
+        levels: Vec::new(),
+    })
+}
+
+/// Collective. A global degree of freedom in the numbers of the input: "node 7 in direction x".
+fn name_dof(comm: &Comm, mesh: &LocalMesh, dof: u64) -> String {
+    let local = mesh
+        .nodes
+        .local(dof / 3)
+        .filter(|&n| n < mesh.nodes.n_owned());
+    let node = comm.sum_u64(local.map_or(0, |n| mesh.node_ids[n]));
+    format!(
+        "node {node} in direction {}",
+        ["x", "y", "z"][(dof % 3) as usize]
+    )
 }
 
 /// Collective. Conjugate gradients with the preconditioner asked for.
 fn iterate(
     comm: &Comm,
-    matrix: &DistMatrix<3>,
-    rhs: &[f64],
+    system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
-    reason: String,
+    reason: &str,
     log: &mut Log,
 ) -> Result<Solved> {
     log.note(&format!("solver: {reason}"));
-    let (preconditioner, name) = log.phase("setup", "set up the preconditioner", |_| build(comm, matrix, options))?;
-    let system = System { matrix, preconditioner: &*preconditioner };
+    x.fill(0.0);
+    let built = log.phase("setup", "set up the preconditioner", |_| {
+        build(comm, system, options)
+    })?;
+    built.description.iter().for_each(|line| log.note(line));
+    let LinearSystem { matrix, rhs, .. } = *system;
     let cg = CgOptions {
         tolerance: options.tolerance,
         max_iterations: options.max_iterations,
         matrix_norm: matrix.norm_inf(comm),
+        flexible: built.is_single_precision,
+    };
+    let operators = System {
+        matrix,
+        preconditioner: &*built.operator,
     };
     let report = log.phase("solve", "solve", |log| {
         let mut display = log.residual_display(options.tolerance);
-        conjugate_gradients(comm, system, rhs, x, &cg, &mut |i, r| display.update(i, r))
+        conjugate_gradients(comm, operators, rhs, x, &cg, &mut |i, r| {
+            display.update(i, r)
+        })
     })?;
-    Ok(Solved { report, method: "cg", preconditioner: name, reason })
+    Ok(Solved {
+        report,
+        method: "cg",
+        preconditioner: built.name,
+        reason: reason.to_owned(),
+        levels: built.levels,
+    })
 }
 
-type BoxedOperator = Box<dyn LinearOperator>;
+/// A preconditioner with what is to be told of it.
+struct Built {
+    operator: Box<dyn LinearOperator>,
+    name: &'static str,
+    /// Whether it is a fixed symmetric operator only up to the rounding of single precision.
+    is_single_precision: bool,
+    levels: Vec<Level>,
+    /// Lines for the log.
+    description: Vec<String>,
+}
 
-/// Collective. The preconditioner and its name.
-fn build(comm: &Comm, matrix: &DistMatrix<3>, options: &SolverOptions) -> Result<(BoxedOperator, &'static str)> {
+impl Built {
+    fn plain(operator: Box<dyn LinearOperator>, name: &'static str) -> Self {
+        Built {
+            operator,
+            name,
+            is_single_precision: false,
+            levels: Vec::new(),
+            description: Vec::new(),
+        }
+    }
+}
+
+/// Collective. The preconditioner asked for; multigrid where none was.
+fn build(comm: &Comm, system: &LinearSystem, options: &SolverOptions) -> Result<Built> {
+    let matrix = system.matrix;
     Ok(match options.preconditioner {
-        Preconditioner::Jacobi => (Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
-        Preconditioner::BlockJacobi | Preconditioner::Auto => {
-            (Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi")
+        Preconditioner::Jacobi => Built::plain(Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
+        Preconditioner::BlockJacobi => {
+            Built::plain(Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi")
         }
-        Preconditioner::Amg => {
-            return Err(Error::input("the preconditioner \"amg\" is not available in this version")
-                .advice("use \"auto\""));
-        }
+        Preconditioner::Amg | Preconditioner::Auto => multigrid(comm, system)?,
+    })
+}
+
+/// Collective. Multigrid with the rigid-body modes, over the corners of second-order elements.
+fn multigrid(comm: &Comm, system: &LinearSystem) -> Result<Built> {
+    let LinearSystem {
+        matrix,
+        mesh,
+        fixed,
+        ..
+    } = *system;
+    let coords = &mesh.coords[..mesh.nodes.n_owned()];
+    let near_nullspace = rigid_body_modes(comm, coords, fixed.iter().map(|(dof, _)| *dof));
+    let parents = corner_parents(comm, mesh);
+    let nodes = NodeData {
+        near_nullspace,
+        parents: parents.as_deref(),
+    };
+    let amg = Amg::new(comm, matrix, nodes, &AmgOptions::default())?;
+    let report = amg.report();
+    let levels = report
+        .levels
+        .iter()
+        .map(|l| Level {
+            rows: l.rows,
+            nonzeros: l.nonzeros,
+        })
+        .collect();
+    let description = report.lines();
+    Ok(Built {
+        operator: Box::new(amg),
+        name: "amg",
+        is_single_precision: true,
+        levels,
+        description,
     })
 }

@@ -2,17 +2,25 @@
 //!
 //! Invariant: a function of the ranks and the model; reads no file and writes none.
 
-use super::linear_solve::{self, Solved};
+use super::linear_solve::{self, LinearSystem, Solved};
 use crate::assembly::{
-    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force, temperature_changes,
+    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
+    temperature_changes,
 };
+use crate::element::geometry::point_geometry;
+use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::linalg::DistMatrix;
 use crate::log::Log;
 use crate::model::Model;
 use crate::post::{NodalTensors, compute_nodal_tensors, internal_force, strain_energy, von_mises};
 use fem_io::case::SolverOptions;
 use fem_io::summary::{ResultSummary, SolverSummary, Summary};
-use fem_mesh::{Comm, Halo, Result};
+use fem_mesh::{Comm, Halo, LocalMesh, Result};
+
+/// Balance error of loads and reactions above which a warning is given, unless the tolerance of the solver is as coarse.
+const BALANCE_LIMIT: f64 = 1e-6;
+/// How many element numbers a warning lists.
+const LISTED: usize = 10;
 
 /// The solution on this rank, with its totals over all ranks.
 pub struct Solution {
@@ -40,7 +48,7 @@ impl Solution {
             true_residual: solved.report.true_residual,
             backward_error: solved.report.backward_error,
             history: solved.report.history.clone(),
-            levels: Vec::new(),
+            levels: solved.levels.clone(),
         };
         summary.results = self.totals.clone();
     }
@@ -60,23 +68,93 @@ struct System {
 ///
 /// # Errors
 /// Inverted elements, a matrix that is not positive definite, too little memory.
-pub fn solve(comm: &Comm, model: &Model, halo: &Halo, options: &SolverOptions, log: &mut Log) -> Result<Solution> {
-    let System { rows, rhs, external } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
+pub fn solve(
+    comm: &Comm,
+    model: &Model,
+    halo: &Halo,
+    options: &SolverOptions,
+    log: &mut Log,
+) -> Result<Solution> {
+    warn_of_distortion(comm, &model.mesh, log);
+    let System {
+        rows,
+        rhs,
+        external,
+    } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
     let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.owned, rows.ghost);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
-    let solved = linear_solve::solve(comm, &matrix, &rhs, free, options, log)?;
+    let system = LinearSystem {
+        matrix: &matrix,
+        rhs: &rhs,
+        mesh: &model.mesh,
+        fixed: &model.fixed,
+    };
+    let solved = linear_solve::solve(comm, &system, free, options, log)?;
     drop(matrix);
-    if solved.report.at_rounding_level {
+    warn_of_precision(&solved, options, log);
+    if solved.report.history.is_empty() && !model.loads.is_empty() {
+        log.warn("the loads are zero or act on held nodes only: the solution is zero");
+    }
+    let solution = log.phase("recover", "strains, stresses, reactions", |_| {
+        recover(comm, model, halo, solved, displacement, &external)
+    });
+    let balance = solution.totals.balance_error;
+    if balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
         log.warn(format!(
-            "the residual {:.1e} misses the tolerance {:.0e}, but no better solution exists in double precision: \
-             backward error {:.1e}",
-            solved.report.true_residual, options.tolerance, solved.report.backward_error
+            "loads and reactions do not balance: error {balance:.1e}; digits are lost, as by coordinates far from the \
+             origin or extreme ratios of stiffness"
         ));
     }
-    log.phase("recover", "strains, stresses, reactions", |_| {
-        Ok(recover(comm, model, halo, solved, displacement, &external))
-    })
+    Ok(solution)
+}
+
+/// Collective. A warning about second-order elements that are folded at a node: the quadrature points, where a negative
+/// Jacobian is an error, do not see it.
+fn warn_of_distortion(comm: &Comm, mesh: &LocalMesh, log: &mut Log) {
+    let mut coords = [[0.0; 3]; MAX_NODES];
+    let mut folded = Vec::new();
+    for cell in (0..mesh.n_owned_cells).filter(|&c| mesh.cells.types[c].order() == 2) {
+        let cell_type = mesh.cells.types[cell];
+        mesh.gather_coords(cell, &mut coords);
+        let nodes = Tabulation::of(cell_type, Purpose::Nodes);
+        let x = &coords[..cell_type.n_nodes()];
+        if (0..nodes.n_points()).any(|q| point_geometry(x, nodes.grad(q)).det_jac <= 0.0) {
+            folded.push(mesh.cell_ids[cell]);
+        }
+    }
+    let n_folded = comm.sum_u64(folded.len() as u64);
+    if n_folded > 0 {
+        folded.truncate(LISTED);
+        let mut ids = comm.all_gather(&folded).concat();
+        ids.sort_unstable();
+        let listed: Vec<String> = ids.iter().take(LISTED).map(u64::to_string).collect();
+        let more = if n_folded > listed.len() as u64 {
+            ", ..."
+        } else {
+            ""
+        };
+        log.warn(format!(
+            "{n_folded} second-order element(s) are folded at a node (mid-side nodes far from the middle of their \
+             edge): {}{more}; stresses there are doubtful",
+            listed.join(", ")
+        ));
+    }
+}
+
+/// A warning where the tolerance could not be met in double precision.
+fn warn_of_precision(solved: &Solved, options: &SolverOptions, log: &mut Log) {
+    let report = &solved.report;
+    if report.at_rounding_level {
+        log.warn(format!(
+            "the relative residual {:.1e} misses the tolerance {:.0e}, but no better solution exists in double \
+             precision (backward error {:.1e}): about {:.0} digits of the load are balanced",
+            report.true_residual,
+            options.tolerance,
+            report.backward_error,
+            -report.true_residual.log10()
+        ));
+    }
 }
 
 /// Collective. Stiffness, loads, constraints.
@@ -90,7 +168,11 @@ fn assemble(comm: &Comm, model: &Model) -> Result<System> {
         add_thermal_force(model, slabs, &changes, &mut rhs);
     }
     constrain(slabs, &model.fixed, &mut rows, &mut rhs);
-    Ok(System { rows, rhs, external })
+    Ok(System {
+        rows,
+        rhs,
+        external,
+    })
 }
 
 /// Collective. What follows from the free displacements.
@@ -110,7 +192,12 @@ fn recover(
     halo.forward(comm, owned, ghosts, 3);
     let internal = internal_force(model, &displacement);
     let mut reaction = vec![0.0; displacement.len()];
-    for dof in model.fixed.iter().map(|(dof, _)| *dof as usize).filter(|&dof| dof < n_owned) {
+    for dof in model
+        .fixed
+        .iter()
+        .map(|(dof, _)| *dof as usize)
+        .filter(|&dof| dof < n_owned)
+    {
         reaction[dof] = internal[dof] - external[dof];
     }
     let (owned, ghosts) = reaction.split_at_mut(n_owned);
@@ -126,7 +213,13 @@ fn recover(
         load_sum,
         balance_error: balance_error(comm, external, &reaction[..n_owned], load_sum, reaction_sum),
     };
-    Solution { displacement, reaction, tensors, solved, totals }
+    Solution {
+        displacement,
+        reaction,
+        tensors,
+        solved,
+        totals,
+    }
 }
 
 /// Collective. Sum over all nodes of a nodal vector given at the owned ones.
@@ -140,26 +233,46 @@ fn sum_of_nodes(comm: &Comm, values: &[f64]) -> [f64; 3] {
 }
 
 fn largest_length(vectors: &[f64]) -> f64 {
-    vectors.chunks_exact(3).map(|v| v.iter().map(|c| c * c).sum::<f64>().sqrt()).fold(0.0, f64::max)
+    vectors
+        .chunks_exact(3)
+        .map(|v| v.iter().map(|c| c * c).sum::<f64>().sqrt())
+        .fold(0.0, f64::max)
 }
 
 fn largest_von_mises(model: &Model, tensors: &NodalTensors) -> f64 {
     let of_node = |node: usize| {
         let materials = tensors.materials_of(node).iter();
-        materials.map(move |&m| von_mises(&tensors.stress_at(node, m))).fold(0.0, f64::max)
+        materials
+            .map(move |&m| von_mises(&tensors.stress_at(node, m)))
+            .fold(0.0, f64::max)
     };
-    (0..model.mesh.nodes.n_owned()).map(of_node).fold(0.0, f64::max)
+    (0..model.mesh.nodes.n_owned())
+        .map(of_node)
+        .fold(0.0, f64::max)
 }
 
 /// Collective. Length of the sum of all forces, relative to the largest sum of their magnitudes: self-balanced loads
 /// have a zero resultant, by which nothing can be measured.
-fn balance_error(comm: &Comm, external: &[f64], reaction: &[f64], loads: [f64; 3], reactions: [f64; 3]) -> f64 {
+fn balance_error(
+    comm: &Comm,
+    external: &[f64],
+    reaction: &[f64],
+    loads: [f64; 3],
+    reactions: [f64; 3],
+) -> f64 {
     let mut magnitudes = [0.0, 0.0];
     for (magnitude, forces) in magnitudes.iter_mut().zip([external, reaction]) {
         *magnitude = forces.iter().map(|f| f.abs()).sum();
     }
     comm.sum_into(&mut magnitudes);
-    let out_of_balance = (0..3).map(|i| (loads[i] + reactions[i]).powi(2)).sum::<f64>().sqrt();
+    let out_of_balance = (0..3)
+        .map(|i| (loads[i] + reactions[i]).powi(2))
+        .sum::<f64>()
+        .sqrt();
     let scale = magnitudes[0].max(magnitudes[1]);
-    if scale > 0.0 { out_of_balance / scale } else { 0.0 }
+    if scale > 0.0 {
+        out_of_balance / scale
+    } else {
+        0.0
+    }
 }

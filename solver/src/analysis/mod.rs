@@ -2,5 +2,6 @@
 //!
 //! Invariant: an analysis orders the steps; the numerics are in the modules it calls.
 
-pub mod linear_static;
+pub mod corner_parents;
 pub mod linear_solve;
+pub mod linear_static;

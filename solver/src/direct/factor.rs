@@ -22,7 +22,7 @@ use fem_mesh::{Error, Result};
 const SINGULAR: f64 = 1e-12;
 
 /// Where the entries of the factor of a matrix lie.
-pub(super) struct Symbolic {
+pub(crate) struct Symbolic {
     symbolic: SymbolicCholesky<usize>,
     column_start: Vec<usize>,
     row_index: Vec<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Symbolic {
 
 impl Symbolic {
     /// Orders the rows and finds the pattern of the factor of a matrix with a symmetric pattern.
-    pub(super) fn new<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<Self> {
+    pub(crate) fn new<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<Self> {
         let order = nested_dissection(a)?.expand(B);
         let (column_start, row_index) = lower_pattern(a);
         let symbolic = analyze(&order, &column_start, &row_index)?;
@@ -155,7 +155,7 @@ fn for_upper_triangle<T: Scalar, const B: usize>(
 }
 
 /// Cholesky factor of a matrix.
-pub(super) struct Factor {
+pub(crate) struct Factor {
     symbolic: SymbolicCholesky<usize>,
     values: Vec<f64>,
 }
@@ -165,7 +165,10 @@ impl Factor {
     ///
     /// # Errors
     /// A pivot that is not positive; the message names its scalar row. Too little memory.
-    pub(super) fn new<const B: usize>(symbolic: Symbolic, a: &BlockCsr<f64, B>) -> Result<Self> {
+    pub(crate) fn new<const B: usize>(
+        symbolic: Symbolic,
+        a: &BlockCsr<f64, B>,
+    ) -> std::result::Result<Self, FactorFailure> {
         let n = a.n_rows * B;
         let mut stack = MemBuffer::try_new(symbolic.scratch()).map_err(|_| out_of_memory(n))?;
         let Symbolic {
@@ -192,7 +195,8 @@ impl Factor {
         if let Err(LltError::NonPositivePivot { index }) = result {
             // faer counts steps from 1 in the simplicial factorization, from 0 in the supernodal one.
             let from = usize::from(matches!(symbolic.raw(), SymbolicCholeskyRaw::Simplicial(_)));
-            return Err(not_positive(row_of_step(&symbolic, index - from)));
+            let row = row_of_step(&symbolic, index - from);
+            return Err(FactorFailure::NoPositivePivot(row));
         }
         let factor = Factor { symbolic, values };
         factor.check_pivots(a)?;
@@ -200,7 +204,10 @@ impl Factor {
     }
 
     /// Finds pivots that are zero but for rounding.
-    fn check_pivots<const B: usize>(&self, a: &BlockCsr<f64, B>) -> Result<()> {
+    fn check_pivots<const B: usize>(
+        &self,
+        a: &BlockCsr<f64, B>,
+    ) -> std::result::Result<(), FactorFailure> {
         let diagonal = |row: usize| {
             let block_row = row / B;
             a.find(block_row, block_row as u32)
@@ -210,7 +217,7 @@ impl Factor {
             let row = row_of_step(&self.symbolic, step);
             let is_positive = pivot.is_finite() && pivot * pivot > SINGULAR * diagonal(row);
             if !is_positive {
-                return Err(not_positive(row));
+                return Err(FactorFailure::NoPositivePivot(row));
             }
         }
         Ok(())
@@ -240,7 +247,7 @@ impl Factor {
     ///
     /// # Errors
     /// Too little memory.
-    pub(super) fn solve(&self, x: &mut [f64]) -> Result<()> {
+    pub(crate) fn solve(&self, x: &mut [f64]) -> Result<()> {
         let n = x.len();
         let request = self.symbolic.solve_in_place_scratch::<f64>(1, Par::Seq);
         let mut stack = MemBuffer::try_new(request).map_err(|_| out_of_memory(n))?;
@@ -261,16 +268,24 @@ fn row_of_step(symbolic: &SymbolicCholesky<usize>, step: usize) -> usize {
         .map_or(step, |permutation| permutation.arrays().0[step])
 }
 
-fn not_positive(row: usize) -> Error {
-    Error::model(format!(
-        "the matrix is not positive definite: no positive pivot in matrix row {row}"
-    ))
-    .advice("is the model restrained, and are all material data positive?")
+/// Why a factorization failed.
+#[derive(Debug)]
+pub(crate) enum FactorFailure {
+    /// The matrix is not positive definite: no positive pivot in this scalar row.
+    NoPositivePivot(usize),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Error> for FactorFailure {
+    fn from(error: Error) -> Self {
+        FactorFailure::Other(error)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Factor, Symbolic};
+    use super::{Factor, FactorFailure, Symbolic};
     use crate::linalg::BlockCsr;
     use crate::linalg::sample::{laplace_grid, noise, spring_grid};
     use nalgebra::{DMatrix, DVector};
@@ -327,27 +342,20 @@ mod tests {
 
     #[test]
     fn indefinite_and_singular_matrices_are_refused() {
-        let message =
-            |a: &BlockCsr<f64, 3>| match Factor::new(Symbolic::new(a).expect("analysis"), a) {
-                Ok(_) => String::new(),
-                Err(error) => error.to_string(),
-            };
+        let is_refused = |a: &BlockCsr<f64, 3>| {
+            let factor = Factor::new(Symbolic::new(a).expect("analysis"), a);
+            matches!(factor, Err(FactorFailure::NoPositivePivot(_)))
+        };
         for n in [2, 9] {
             let mut a = spring_grid(n, 3.7);
-            assert_eq!(message(&a), "");
+            assert!(!is_refused(&a));
             let k = a.find(1, 1).expect("a diagonal block");
             let saved = a.block(k).to_vec();
             a.block_mut(k)[4] = -1.0;
-            assert!(
-                message(&a).contains("no positive pivot in matrix row"),
-                "{n}"
-            );
+            assert!(is_refused(&a), "{n}");
             a.block_mut(k).copy_from_slice(&saved);
             a.block_mut(k)[4] = f64::NAN;
-            assert!(
-                message(&a).contains("no positive pivot in matrix row"),
-                "{n}"
-            );
+            assert!(is_refused(&a), "{n}");
 
             // Without ground six rigid motions are free; with n = 9 all pivots are positive by rounding.
             let mut free = spring_grid(n, 3.7);
@@ -355,10 +363,7 @@ mod tests {
                 let k = free.find(node as usize, node).expect("a diagonal block");
                 (0..3).for_each(|i| free.block_mut(k)[4 * i] -= 1.0);
             }
-            assert!(
-                message(&free).contains("no positive pivot in matrix row"),
-                "{n}"
-            );
+            assert!(is_refused(&free), "{n}");
         }
     }
 }

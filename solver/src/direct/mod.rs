@@ -6,12 +6,12 @@
 //!
 //! Invariant: only rank 0 does arithmetic on the whole matrix; knows no cell, element, material or case.
 
-mod factor;
+pub(crate) mod factor;
 mod ordering;
 
 use crate::krylov::report::{Norms, SolveReport, norm_of_rhs};
 use crate::linalg::{BlockCsr, DistMatrix, LinearOperator, vector};
-use factor::{Factor, Symbolic};
+use factor::{Factor, FactorFailure, Symbolic};
 use fem_mesh::{Comm, Error, Result};
 
 /// What a factorization costs on rank 0.
@@ -78,17 +78,38 @@ impl<const B: usize> DirectAnalysis<B> {
         self.cost
     }
 
-    /// Collective. Factorizes `matrix`, the one analyzed.
+    /// Collective. Factorizes `matrix`, the one analyzed. `name_row` is collective as well: it names a global scalar
+    /// row in the words of the caller, for the message.
     ///
     /// # Errors
-    /// A matrix that is not positive definite (the message names the scalar row of the pivot), or too little memory.
-    pub fn factorize(self, comm: &Comm, matrix: &DistMatrix<B>) -> Result<DirectSolver> {
+    /// A matrix that is not positive definite, or too little memory.
+    pub fn factorize(
+        self,
+        comm: &Comm,
+        matrix: &DistMatrix<B>,
+        name_row: &dyn Fn(&Comm, u64) -> String,
+    ) -> Result<DirectSolver> {
         let whole = self.whole.as_ref().unwrap_or(matrix.owned());
-        let factor = self
-            .symbolic
-            .map(|symbolic| Factor::new(symbolic, whole))
-            .transpose();
+        let mut bad_row = u64::MAX;
+        let factor = match self.symbolic.map(|symbolic| Factor::new(symbolic, whole)) {
+            None => Ok(None),
+            Some(Ok(factor)) => Ok(Some(factor)),
+            Some(Err(FactorFailure::Other(error))) => Err(error),
+            Some(Err(FactorFailure::NoPositivePivot(row))) => {
+                bad_row = row as u64;
+                Ok(None)
+            }
+        };
         let factor = comm.all_ok(factor)?;
+        let bad_row = comm.broadcast(0, vec![bad_row])[0];
+        if bad_row != u64::MAX {
+            let place = name_row(comm, bad_row);
+            let what = format!("the matrix is not positive definite: no positive pivot at {place}");
+            return Err(Error::model(what).advice(
+                "look there for parts that hang together at an edge or a point only, missing supports, and very thin \
+                 or flat elements",
+            ));
+        }
         let matrix_norm = matrix.norm_inf(comm);
         Ok(DirectSolver {
             factor,
@@ -239,8 +260,12 @@ mod tests {
     use crate::linalg::sample::{distribute, noise, owned_rows, spring_grid};
     use crate::linalg::{BlockCsr, LinearOperator};
     use crate::precond::BlockJacobi;
-    use fem_mesh::ErrorKind;
     use fem_mesh::comm::run_threads;
+    use fem_mesh::{Comm, ErrorKind};
+
+    fn row_number(_: &Comm, row: u64) -> String {
+        format!("row {row}")
+    }
 
     #[test]
     fn direct_and_iterative_solutions_agree() {
@@ -254,7 +279,7 @@ mod tests {
                 let analysis = DirectAnalysis::new(comm, &matrix).expect("analysis");
                 assert!(analysis.cost().memory > analysis.cost().factor_entries * 8.0);
                 let solver = analysis
-                    .factorize(comm, &matrix)
+                    .factorize(comm, &matrix, &row_number)
                     .expect("it is positive definite");
                 let mut x = vec![f64::NAN; b.len()];
                 let report = solver
@@ -274,6 +299,7 @@ mod tests {
                     tolerance: 1e-12,
                     max_iterations: 1000,
                     matrix_norm: matrix.norm_inf(comm),
+                    flexible: false,
                 };
                 let mut by_cg = vec![0.0; b.len()];
                 conjugate_gradients(comm, system, b, &mut by_cg, &options, &mut |_, _| ())
@@ -293,7 +319,7 @@ mod tests {
         run_threads(2, |comm| {
             let matrix = distribute(comm, &spring_grid(3, 1.0));
             let solver = DirectAnalysis::new(comm, &matrix)
-                .and_then(|analysis| analysis.factorize(comm, &matrix))
+                .and_then(|analysis| analysis.factorize(comm, &matrix, &row_number))
                 .expect("it is positive definite");
             let mut x = vec![1.0; matrix.n_owned()];
             let b = vec![0.0; x.len()];
@@ -315,14 +341,12 @@ mod tests {
             run_threads(n_ranks, |comm| {
                 let matrix = distribute(comm, &a);
                 let analysis = DirectAnalysis::new(comm, &matrix).expect("analysis");
-                let Err(error) = analysis.factorize(comm, &matrix) else {
+                let Err(error) = analysis.factorize(comm, &matrix, &row_number) else {
                     panic!("row 5 is negative")
                 };
                 assert_eq!(error.kind(), ErrorKind::Model);
                 assert!(
-                    error
-                        .to_string()
-                        .contains("no positive pivot in matrix row 5;"),
+                    error.to_string().contains("no positive pivot at row 5;"),
                     "{error}"
                 );
             });

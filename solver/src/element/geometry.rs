@@ -10,6 +10,7 @@ use super::shape::{MAX_NODES, shape_at};
 use fem_mesh::CellType;
 
 /// Jacobian `J[i][j] = dx_i / dxi_j` from node coordinates and natural gradients.
+#[inline]
 pub fn jacobian(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> [[f64; 3]; 3] {
     let mut jac = [[0.0; 3]; 3];
     for (x, dn) in coords.iter().zip(grad) {
@@ -23,25 +24,32 @@ pub fn jacobian(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> [[f64; 3]; 3] {
 }
 
 /// Cofactors of a 3x3 matrix: its inverse transposed, times the determinant.
+#[inline]
 pub fn cofactors(m: &[[f64; 3]; 3]) -> [[f64; 3]; 3] {
-    let minor = |i: usize, j: usize| {
-        let (i1, i2, j1, j2) = ((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3);
-        m[i1][j1] * m[i2][j2] - m[i1][j2] * m[i2][j1]
-    };
-    [0, 1, 2].map(|i| [0, 1, 2].map(|j| minor(i, j)))
+    let mut cofactors = [[0.0; 3]; 3];
+    for i in 0..3 {
+        for j in 0..3 {
+            let (i1, i2, j1, j2) = ((i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3);
+            cofactors[i][j] = m[i1][j1] * m[i2][j2] - m[i1][j2] * m[i2][j1];
+        }
+    }
+    cofactors
 }
 
 /// Determinant of `m` from its cofactors.
+#[inline]
 pub fn determinant(m: &[[f64; 3]; 3], cofactors: &[[f64; 3]; 3]) -> f64 {
     dot(m[0], cofactors[0])
 }
 
 /// Scalar product.
+#[inline]
 pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// Vector product.
+#[inline]
 pub fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [
         a[1] * b[2] - a[2] * b[1],
@@ -60,6 +68,7 @@ pub struct PointGeometry {
 }
 
 /// Gradients in real coordinates at a point whose natural gradients are `grad`.
+#[inline]
 pub fn point_geometry(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> PointGeometry {
     let jac = jacobian(coords, grad);
     let cofactors = cofactors(&jac);
@@ -77,6 +86,7 @@ pub fn point_geometry(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> PointGeometry {
 
 /// Normal of a facet at a point, as long as its area per unit of natural area (m2); by the right-hand rule on the
 /// node order, so that it points out of the cell whose face the facet is.
+#[inline]
 pub fn area_normal(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> [f64; 3] {
     let jac = jacobian(coords, grad);
     cross(jac.map(|row| row[0]), jac.map(|row| row[1]))
@@ -84,6 +94,7 @@ pub fn area_normal(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> [f64; 3] {
 
 /// Sum of w N_a f(x, normal) over the points of a facet rule, added to `into[a]`: the nodal forces of a surface load
 /// `f` per unit of natural area.
+#[inline]
 pub fn integrate_facet(
     table: &Tabulation,
     coords: &[[f64; 3]],
@@ -101,6 +112,7 @@ pub fn integrate_facet(
 }
 
 /// Real coordinates from shape functions.
+#[inline]
 pub fn interpolate<const W: usize>(values: &[[f64; W]], shape: &[f64]) -> [f64; W] {
     let mut sum = [0.0; W];
     for (value, n) in values.iter().zip(shape) {

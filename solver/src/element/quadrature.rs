@@ -88,11 +88,13 @@ impl Tabulation {
     }
 
     /// Values N_a at point `q`, in node order.
+    #[inline]
     pub fn shape(&self, q: usize) -> &[f64] {
         &self.shape[q * self.n_nodes..(q + 1) * self.n_nodes]
     }
 
     /// Gradients dN_a / dxi at point `q`, in node order.
+    #[inline]
     pub fn grad(&self, q: usize) -> &[[f64; 3]] {
         &self.grad[q * self.n_nodes..(q + 1) * self.n_nodes]
     }

@@ -174,8 +174,10 @@ fn weighted_gradients<V: Lanes, const N: usize, const Q: usize>(
         let mut lanes = [0.0; MAX_LANES];
         det.store(&mut lanes);
         for (min, det) in min_det.iter_mut().zip(lanes) {
-            // Written so that NaN counts as smallest.
-            *min = if det >= *min { *min } else { det };
+            // NaN counts as smallest and stays.
+            if det < *min || det.is_nan() {
+                *min = det;
+            }
         }
         let scale = V::splat(table.points[q].weight).div(det).sqrt();
         for i in 0..3 {

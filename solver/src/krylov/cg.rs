@@ -30,6 +30,9 @@ pub struct CgOptions {
     pub max_iterations: usize,
     /// ‖A‖ for the backward error: the largest absolute row sum.
     pub matrix_norm: f64,
+    /// Whether the preconditioner may deviate from a fixed symmetric operator, as one in single precision does: each
+    /// search direction is then made conjugate to the one before by its own scalar product.
+    pub flexible: bool,
 }
 
 /// Called with the number of the iteration and the relative residual there.
@@ -47,7 +50,8 @@ pub struct System<'a> {
 /// Collective. Solves A x = b from the start vector in `x`; a zero `b` gives zero without an iteration.
 ///
 /// Hestenes and Stiefel, J. Res. Nat. Bur. Stand. 49 (1952) 409, as in Saad, Iterative Methods for Sparse Linear
-/// Systems, 2nd ed., algorithm 9.1. Two reductions over the ranks an iteration.
+/// Systems, 2nd ed., algorithm 9.1. Two reductions over the ranks an iteration. The flexible variant (Notay, SIAM J.
+/// Sci. Comput. 22 (2000) 1444, with truncation to one direction) takes three, and one vector more.
 ///
 /// An iteration that runs out of `max_iterations` is no error: see [`SolveReport::converged`].
 ///
@@ -66,15 +70,19 @@ pub fn conjugate_gradients(
         x.fill(0.0);
         return Ok(SolveReport::of_zero());
     }
-    let mut cg = Cg::new(comm, system, options, norm_b);
-    let mut residual = cg.true_residual(b, x)?;
+    let mut cg = Cg::new(system, options, norm_b);
+    let mut residual = cg.true_residual(comm, b, x)?;
     cg.record(residual, progress);
     let mut aim = options.tolerance;
     let mut stalled = false;
     while residual > options.tolerance && cg.iterations < options.max_iterations {
-        cg.run(x, aim, progress)?;
+        if options.flexible {
+            cg.run_flexible(comm, x, aim, progress)?;
+        } else {
+            cg.run(comm, x, aim, progress)?;
+        }
         let before = residual;
-        residual = cg.true_residual(b, x)?;
+        residual = cg.true_residual(comm, b, x)?;
         if residual > PROGRESS * before {
             stalled = cg.iterations < options.max_iterations;
             break;
@@ -87,7 +95,6 @@ pub fn conjugate_gradients(
 
 /// The vectors and counters of one solution.
 struct Cg<'a> {
-    comm: &'a Comm,
     system: System<'a>,
     options: &'a CgOptions,
     norm_b: f64,
@@ -97,37 +104,43 @@ struct Cg<'a> {
     z: Vec<f64>,
     /// Search direction.
     p: Vec<f64>,
+    /// A p in the flexible variant; empty otherwise.
+    q: Vec<f64>,
     iterations: usize,
     history: Vec<f64>,
 }
 
 impl<'a> Cg<'a> {
-    fn new(comm: &'a Comm, system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
+    fn new(system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
         let zeros = vec![0.0; system.matrix.n_owned()];
+        let q = if options.flexible {
+            zeros.clone()
+        } else {
+            Vec::new()
+        };
         let (r, z, p) = (zeros.clone(), zeros.clone(), zeros);
         Cg {
-            comm,
             system,
             options,
             norm_b,
             r,
             z,
             p,
+            q,
             iterations: 0,
             history: Vec::new(),
         }
     }
 
-    /// Leaves b - A x in `r`; returns its norm relative to that of b.
-    fn true_residual(&mut self, b: &[f64], x: &[f64]) -> Result<f64> {
-        self.system.matrix.apply(self.comm, x, &mut self.r);
-        let rr = self.comm.sum(vector::residual_in_place(b, &mut self.r));
+    /// Collective. Leaves b - A x in `r`; returns its norm relative to that of b.
+    fn true_residual(&mut self, comm: &Comm, b: &[f64], x: &[f64]) -> Result<f64> {
+        self.system.matrix.apply(comm, x, &mut self.r);
+        let rr = comm.sum(vector::residual_in_place(b, &mut self.r));
         self.finite(rr.sqrt() / self.norm_b, "residual")
     }
 
-    /// Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
-    fn run(&mut self, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
-        let comm = self.comm;
+    /// Collective. Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
+    fn run(&mut self, comm: &Comm, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
         let System {
             matrix,
             preconditioner,
@@ -152,6 +165,50 @@ impl<'a> Cg<'a> {
             }
             let rz_new = self.positive(sums[1], "preconditioner")?;
             vector::axpby(1.0, &self.z, rz_new / rz, &mut self.p);
+            rz = rz_new;
+        }
+        Ok(())
+    }
+
+    /// As [`Cg::run`], for a preconditioner that is not quite the same symmetric operator every time. The last
+    /// iteration does not apply it.
+    fn run_flexible(
+        &mut self,
+        comm: &Comm,
+        x: &mut [f64],
+        aim: f64,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let System {
+            matrix,
+            preconditioner,
+        } = self.system;
+        self.p.fill(0.0);
+        self.q.fill(0.0);
+        // (r, z), and the step of the iteration before.
+        let (mut rz, mut alpha) = (1.0, 0.0);
+        while self.iterations < self.options.max_iterations {
+            preconditioner.apply(comm, &self.r, &mut self.z);
+            let [rz_new, qz] = vector::dots(comm, [(&self.r, &self.z), (&self.q, &self.z)]);
+            let rz_new = self.positive(rz_new, "preconditioner")?;
+            // (z, r - r_before) over (z, r) before; the residual changed by -alpha q.
+            vector::axpby(1.0, &self.z, -alpha * qz / rz, &mut self.p);
+            matrix.apply(comm, &self.p, &mut self.q);
+            let [pq, pr] = vector::dots(comm, [(&self.p, &self.q), (&self.p, &self.r)]);
+            alpha = pr / self.positive(pq, "matrix")?;
+            let rr = comm.sum(vector::step_and_norm(
+                alpha,
+                &self.p,
+                &self.q,
+                x,
+                &mut self.r,
+            ));
+            self.iterations += 1;
+            let residual = self.finite(rr.sqrt() / self.norm_b, "residual")?;
+            self.record(residual, progress);
+            if residual <= aim {
+                break;
+            }
             rz = rz_new;
         }
         Ok(())
@@ -238,6 +295,7 @@ mod tests {
             tolerance,
             max_iterations: 2000,
             matrix_norm: 0.0,
+            flexible: false,
         }
     }
 

@@ -6,4 +6,4 @@ pub mod cg;
 pub mod report;
 
 pub use cg::{CgOptions, System, conjugate_gradients};
-pub use report::{ROUNDING_LEVEL, SolveReport};
+pub use report::{MAX_RESIDUAL, ROUNDING_LEVEL, SolveReport};

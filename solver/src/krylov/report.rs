@@ -11,6 +11,10 @@ use fem_mesh::{Comm, Error, Result};
 /// errors of the terms cancel and a backward stable solution shows less than one epsilon.
 pub const ROUNDING_LEVEL: f64 = 4.0 * f64::EPSILON;
 
+/// Largest true residual at which a solution can count as solved at rounding level: two digits of the load are balanced.
+/// Beyond it the matrix is singular for all practical purposes, and the backward error small only because x is huge.
+pub const MAX_RESIDUAL: f64 = 1e-2;
+
 /// What a solution achieved; both errors are computed from the matrix and the final solution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SolveReport {
@@ -45,8 +49,10 @@ impl SolveReport {
     pub(crate) fn new(norms: Norms, tolerance: f64, stalled: bool, history: Vec<f64>) -> Self {
         let true_residual = norms.residual / norms.rhs;
         let backward_error = norms.residual / (norms.matrix * norms.solution + norms.rhs);
-        let at_rounding_level =
-            stalled && true_residual > tolerance && backward_error <= ROUNDING_LEVEL;
+        let at_rounding_level = stalled
+            && true_residual > tolerance
+            && true_residual <= MAX_RESIDUAL
+            && backward_error <= ROUNDING_LEVEL;
         SolveReport {
             iterations: 0,
             true_residual,
@@ -108,6 +114,7 @@ mod tests {
         assert_eq!(judge(1e-7, 1.0, true), (false, false));
         assert_eq!(judge(1e-7, 1e9, true), (true, true));
         assert_eq!(judge(1e-7, 1e9, false), (false, false));
+        assert_eq!(judge(0.1, 1e18, true), (false, false));
         assert_eq!(judge(f64::NAN, 1.0, true), (false, false));
     }
 }

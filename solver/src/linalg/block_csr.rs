@@ -5,7 +5,7 @@
 //!
 //! Invariant: one rank's numbers only; knows no ranks, meshes or boundary conditions.
 
-use super::Scalar;
+use super::{Scalar, pages};
 
 /// Sparse matrix of `n_rows` x `n_cols` blocks of B x B scalars each, compressed by rows.
 ///
@@ -33,7 +33,7 @@ impl<T: Scalar, const B: usize> BlockCsr<T, B> {
     /// # Panics
     /// In debug builds, if the pattern is not valid: row starts that descend, columns out of range or not ascending.
     pub fn zeros(n_cols: usize, row_start: Vec<usize>, columns: Vec<u32>) -> Self {
-        let values = vec![T::ZERO; columns.len() * Self::BLOCK_LEN];
+        let values = pages::zeros(columns.len() * Self::BLOCK_LEN);
         let matrix = BlockCsr {
             n_rows: row_start.len() - 1,
             n_cols,
@@ -114,14 +114,16 @@ impl<T: Scalar, const B: usize> BlockCsr<T, B> {
 
     /// The same matrix with its values rounded to another scalar type.
     pub fn to_scalar<U: Scalar>(&self) -> BlockCsr<U, B> {
+        let mut values = pages::zeros(self.values.len());
+        for (rounded, value) in values.iter_mut().zip(&self.values) {
+            *rounded = U::from_f64(value.to_f64());
+        }
         BlockCsr {
             n_rows: self.n_rows,
             n_cols: self.n_cols,
             row_start: self.row_start.clone(),
             columns: self.columns.clone(),
-            values: (self.values.iter())
-                .map(|v| U::from_f64(v.to_f64()))
-                .collect(),
+            values,
         }
     }
 

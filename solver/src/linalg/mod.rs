@@ -8,11 +8,13 @@
 pub mod block_csr;
 pub mod dist_matrix;
 pub mod operator;
+pub mod pages;
 pub mod scalar;
 mod simd;
 pub mod spmv;
 pub mod symmetric;
 pub mod vector;
+pub(crate) mod vectorize;
 
 #[cfg(test)]
 pub(crate) mod sample;

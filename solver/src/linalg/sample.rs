@@ -1,4 +1,6 @@
 //! Symmetric positive definite matrices for tests: small grids with the pattern and character of the real thing.
+//!
+//! Invariant: every rank makes the same matrix; only [`distribute`] communicates.
 
 use super::{BlockCsr, DistMatrix, Scalar};
 use fem_mesh::{Comm, IndexMap};

@@ -29,6 +29,7 @@ impl Isotropic {
     }
 
     /// Stress, Pa, at a total strain and a change of temperature, K.
+    #[inline]
     pub fn stress(&self, strain: &[f64; 6], temperature_change: f64) -> [f64; 6] {
         let thermal = self.expansion * temperature_change;
         let [xx, yy, zz, xy, yz, zx] = *strain;

@@ -44,12 +44,19 @@ fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     for (q, point) in table.points.iter().enumerate() {
         let natural = table.grad(q);
         let state = motion.at(natural);
-        let [xx, yy, zz, xy, yz, zx] = law.stress(&state.strain, temperature).map(|s| point.weight * s);
+        let [xx, yy, zz, xy, yz, zx] = law
+            .stress(&state.strain, temperature)
+            .map(|s| point.weight * s);
         let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
         // The force is stress det J dN/dx; the part common to all nodes first, by column of dN/dxi.
         let flux = [0, 1, 2].map(|k| {
             let column = state.cofactors.map(|row| row[k]);
-            [dot(stress[0], column), dot(stress[1], column), dot(stress[2], column), 0.0]
+            [
+                dot(stress[0], column),
+                dot(stress[1], column),
+                dot(stress[2], column),
+                0.0,
+            ]
         });
         for (f, dn) in force.iter_mut().zip(natural) {
             for i in 0..4 {
@@ -67,7 +74,11 @@ pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
     let n = model.mesh.n_owned_cells;
     let chunks: Vec<f64> = (0..n.div_ceil(CHUNK))
         .into_par_iter()
-        .map(|chunk| (chunk * CHUNK..n.min((chunk + 1) * CHUNK)).map(|cell| cell_energy(&deformation, cell)).sum())
+        .map(|chunk| {
+            (chunk * CHUNK..n.min((chunk + 1) * CHUNK))
+                .map(|cell| cell_energy(&deformation, cell))
+                .sum()
+        })
         .collect();
     comm.sum(chunks.iter().sum())
 }
@@ -84,7 +95,12 @@ fn cell_energy(deformation: &Deformation, cell: usize) -> f64 {
         let thermal = law.expansion * temperature;
         let mut work = 0.0;
         for i in 0..6 {
-            work += stress[i] * if i < 3 { state.strain[i] - thermal } else { state.strain[i] };
+            work += stress[i]
+                * if i < 3 {
+                    state.strain[i] - thermal
+                } else {
+                    state.strain[i]
+                };
         }
         energy += 0.5 * point.weight * state.det_jac * work;
     }
@@ -109,7 +125,8 @@ mod tests {
     #[test]
     fn a_constant_stress_is_in_equilibrium_inside() {
         for mesh in boxes(false) {
-            let inside = |x: &[f64; 3]| (0..3).all(|i| x[i] > 1e-9 && x[i] < [1.5, 1.0, 2.0][i] - 1e-9);
+            let inside =
+                |x: &[f64; 3]| (0..3).all(|i| x[i] > 1e-9 && x[i] < [1.5, 1.0, 2.0][i] - 1e-9);
             for n_ranks in 1..=4 {
                 run_threads(n_ranks, |comm| {
                     let model = model(split(comm, &mesh));
@@ -158,7 +175,10 @@ mod tests {
                     assert!(norm(&error) <= 1e-12 * norm(&expected));
                     let twice = comm.sum(expected.iter().zip(&u).map(|(f, u)| f * u).sum());
                     let energy = strain_energy(comm, &model, &u);
-                    assert!((energy - 0.5 * twice).abs() < 1e-12 * twice, "{energy} is not half of {twice}");
+                    assert!(
+                        (energy - 0.5 * twice).abs() < 1e-12 * twice,
+                        "{energy} is not half of {twice}"
+                    );
                 });
             }
         }
@@ -187,7 +207,10 @@ mod tests {
                 let (young, poisson) = (model.materials[0].young, model.materials[0].poisson);
                 let expected = 0.5 * 3.0 * young / (1.0 - 2.0 * poisson) * thermal * thermal * 3.0;
                 let energy = strain_energy(comm, &model, &held);
-                assert!((energy - expected).abs() < 1e-12 * expected, "{energy} {expected}");
+                assert!(
+                    (energy - expected).abs() < 1e-12 * expected,
+                    "{energy} {expected}"
+                );
             });
         }
     }
@@ -215,8 +238,16 @@ mod tests {
         let model = heated(&Comm::alone(), &mixed_mesh(), 5.0);
         let u = sample(&model.mesh, wavy);
         let with = |n_threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-            pool.install(|| (internal_force(&model, &u), strain_energy(&Comm::alone(), &model, &u)))
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(n_threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                (
+                    internal_force(&model, &u),
+                    strain_energy(&Comm::alone(), &model, &u),
+                )
+            })
         };
         let one = with(1);
         assert_eq!(one, with(2));
@@ -226,16 +257,30 @@ mod tests {
     /// CPU seconds of this thread.
     fn cpu_seconds() -> f64 {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
+        text.split(' ')
+            .next()
+            .and_then(|ns| ns.parse::<f64>().ok())
+            .unwrap_or(f64::NAN)
+            * 1e-9
     }
 
     /// Run with `--ignored --nocapture`, in an optimized build.
     #[test]
     #[ignore = "a measurement: recovery beside assembly, a cube of 64^3 hexahedra and others"]
     fn speed() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-        for (cell_type, n) in [(CellType::Hex8, 64), (CellType::Tet10, 24), (CellType::Hex20, 24)] {
-            let model = model(split(&Comm::alone(), &distorted_box(cell_type, [n; 3], false)));
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
+        for (cell_type, n) in [
+            (CellType::Hex8, 64),
+            (CellType::Tet10, 24),
+            (CellType::Hex20, 24),
+        ] {
+            let model = model(split(
+                &Comm::alone(),
+                &distorted_box(cell_type, [n; 3], false),
+            ));
             let u = sample(&model.mesh, wavy);
             pool.install(|| {
                 let comm = Comm::alone();

@@ -35,13 +35,23 @@ mod tests {
     fn turned(values: [f64; 3], angles: [f64; 3]) -> [f64; 6] {
         let r = *Rotation3::from_euler_angles(angles[0], angles[1], angles[2]).matrix();
         let s = r * Matrix3::from_diagonal(&values.into()) * r.transpose();
-        [s[(0, 0)], s[(1, 1)], s[(2, 2)], s[(0, 1)], s[(1, 2)], s[(2, 0)]]
+        [
+            s[(0, 0)],
+            s[(1, 1)],
+            s[(2, 2)],
+            s[(0, 1)],
+            s[(1, 2)],
+            s[(2, 0)],
+        ]
     }
 
     fn assert_close(found: [f64; 3], expected: [f64; 3]) {
         let scale = expected.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         for i in 0..3 {
-            assert!((found[i] - expected[i]).abs() <= 1e-14 * scale, "{found:?} is not {expected:?}");
+            assert!(
+                (found[i] - expected[i]).abs() <= 1e-14 * scale,
+                "{found:?} is not {expected:?}"
+            );
         }
     }
 
@@ -55,14 +65,22 @@ mod tests {
             assert!((von_mises(&stress) - 2.0 * 3f64.sqrt()).abs() < 1e-15);
             assert_close(principal(&stress), [2.0, 0.0, -2.0]);
         }
-        assert_eq!(principal(&[-1.0, 7.0, 2.0, 0.0, 0.0, 0.0]), [7.0, 2.0, -1.0]);
+        assert_eq!(
+            principal(&[-1.0, 7.0, 2.0, 0.0, 0.0, 0.0]),
+            [7.0, 2.0, -1.0]
+        );
         assert_eq!(principal(&[0.0; 6]), [0.0; 3]);
         assert!(principal(&[f64::NAN; 6])[0].is_nan());
     }
 
     #[test]
     fn equal_and_nearly_equal_values_keep_their_digits() {
-        for values in [[2e8, 2e8, 2e8], [3.0, 1.0, 1.0], [1.0, 1.0, -4.0], [1.0 + 1e-12, 1.0, 1.0 - 1e-12]] {
+        for values in [
+            [2e8, 2e8, 2e8],
+            [3.0, 1.0, 1.0],
+            [1.0, 1.0, -4.0],
+            [1.0 + 1e-12, 1.0, 1.0 - 1e-12],
+        ] {
             assert_close(principal(&turned(values, [0.3, -1.1, 2.0])), values);
         }
     }

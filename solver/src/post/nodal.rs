@@ -30,7 +30,6 @@ pub struct NodalTensors {
 }
 
 /// The (node, material) pairs: those of node n are `materials[start[n]..start[n + 1]]`, ascending.
-#[derive(Default)]
 struct Pairs {
     start: Vec<usize>,
     materials: Vec<u16>,
@@ -42,8 +41,18 @@ pub fn compute_nodal_tensors(comm: &Comm, model: &Model, halo: &Halo, u: &[f64])
     let deformation = Deformation::new(model, u);
     let mut pairs = Pairs::of_owned_nodes(model);
     let mut means = average(&deformation, &pairs);
-    receive_ghosts(comm, model.mesh.nodes.n_ghosts(), halo, &mut pairs, &mut means);
-    NodalTensors { laws: deformation.laws().to_vec(), pairs, means }
+    receive_ghosts(
+        comm,
+        model.mesh.nodes.n_ghosts(),
+        halo,
+        &mut pairs,
+        &mut means,
+    );
+    NodalTensors {
+        laws: deformation.laws().to_vec(),
+        pairs,
+        means,
+    }
 }
 
 impl NodalTensors {
@@ -79,6 +88,7 @@ impl NodalTensors {
 }
 
 impl Pairs {
+    /// Of the owned nodes, in their order.
     fn of_owned_nodes(model: &Model) -> Self {
         let (cells, n_owned) = (&model.mesh.cells, model.mesh.nodes.n_owned());
         // Most nodes have one material: remembering the last leaves about one pair a node to sort.
@@ -86,7 +96,10 @@ impl Pairs {
         let mut pairs: Vec<(u32, u16)> = Vec::with_capacity(n_owned);
         for (cell, &material) in model.cell_material.iter().enumerate() {
             for &node in cells.nodes_of(cell) {
-                if let Some(last) = last.get_mut(node as usize).filter(|last| **last != material) {
+                if let Some(last) = last
+                    .get_mut(node as usize)
+                    .filter(|last| **last != material)
+                {
                     *last = material;
                     pairs.push((node, material));
                 }
@@ -94,7 +107,10 @@ impl Pairs {
         }
         pairs.sort_unstable();
         pairs.dedup();
-        let mut by_node = Pairs { start: vec![0], materials: Vec::with_capacity(pairs.len()) };
+        let mut by_node = Pairs {
+            start: vec![0],
+            materials: Vec::with_capacity(pairs.len()),
+        };
         let mut rest = &pairs[..];
         for node in 0..n_owned as u32 {
             let n = rest.iter().take_while(|pair| pair.0 == node).count();
@@ -137,13 +153,22 @@ fn average(deformation: &Deformation, pairs: &Pairs) -> Vec<Mean> {
                 if !nodes.contains(&(node as usize)) {
                     continue;
                 }
-                let Some(at) = pairs.find(node as usize, material) else { continue };
-                add(&mut sums[at - first], &strains[..n_points], weights, temperature);
+                let Some(at) = pairs.find(node as usize, material) else {
+                    continue;
+                };
+                add(
+                    &mut sums[at - first],
+                    &strains[..n_points],
+                    weights,
+                    temperature,
+                );
             }
         }
         for sum in sums {
             let n_cells = sum[N_CELLS];
-            sum[..N_CELLS].iter_mut().for_each(|value| *value /= n_cells);
+            sum[..N_CELLS]
+                .iter_mut()
+                .for_each(|value| *value /= n_cells);
         }
     });
     means
@@ -165,15 +190,34 @@ fn add(sum: &mut Mean, strains: &[[f64; 6]], weights: &[f64], temperature: f64) 
 }
 
 /// Collective. Appends the materials and means of the ghost nodes, one material of each node at a time.
-fn receive_ghosts(comm: &Comm, n_ghosts: usize, halo: &Halo, pairs: &mut Pairs, means: &mut Vec<Mean>) {
+fn receive_ghosts(
+    comm: &Comm,
+    n_ghosts: usize,
+    halo: &Halo,
+    pairs: &mut Pairs,
+    means: &mut Vec<Mean>,
+) {
+    if comm.n_ranks() == 1 {
+        return;
+    }
     let n_owned = pairs.start.len() - 1;
-    let widest = (0..n_owned).map(|node| pairs.of(node).len()).max().unwrap_or(0);
+    let widest = (0..n_owned)
+        .map(|node| pairs.of(node).len())
+        .max()
+        .unwrap_or(0);
     let n_passes = comm.max(widest as f64) as usize;
     let passes: Vec<(Vec<u16>, Vec<Mean>)> = (0..n_passes)
         .map(|pass| {
-            let at: Vec<Option<usize>> = (0..n_owned).map(|node| pairs.of(node).nth(pass)).collect();
-            let materials: Vec<u16> = at.iter().map(|at| at.map_or(NO_MATERIAL, |at| pairs.materials[at])).collect();
-            let values: Vec<Mean> = at.iter().map(|at| at.map_or([0.0; 8], |at| means[at])).collect();
+            let at: Vec<Option<usize>> =
+                (0..n_owned).map(|node| pairs.of(node).nth(pass)).collect();
+            let materials: Vec<u16> = at
+                .iter()
+                .map(|at| at.map_or(NO_MATERIAL, |at| pairs.materials[at]))
+                .collect();
+            let values: Vec<Mean> = at
+                .iter()
+                .map(|at| at.map_or([0.0; 8], |at| means[at]))
+                .collect();
             let mut ghosts = (vec![NO_MATERIAL; n_ghosts], vec![[0.0; 8]; n_ghosts]);
             halo.forward(comm, &materials, &mut ghosts.0, 1);
             halo.forward(comm, values.as_flattened(), ghosts.1.as_flattened_mut(), 8);
@@ -181,7 +225,12 @@ fn receive_ghosts(comm: &Comm, n_ghosts: usize, halo: &Halo, pairs: &mut Pairs, 
         })
         .collect();
     for ghost in 0..n_ghosts {
-        let here = || passes.iter().map(|(m, v)| (m[ghost], v[ghost])).take_while(|(m, _)| *m != NO_MATERIAL);
+        let here = || {
+            passes
+                .iter()
+                .map(|(m, v)| (m[ghost], v[ghost]))
+                .take_while(|(m, _)| *m != NO_MATERIAL)
+        };
         pairs.push(here().map(|(material, _)| material));
         means.extend(here().map(|(_, mean)| mean));
     }
@@ -210,7 +259,8 @@ mod tests {
             for n_ranks in 1..=4 {
                 run_threads(n_ranks, |comm| {
                     let model = model(split(comm, &mesh));
-                    let expected = Isotropic::new(&model.materials[0]).stress(&linear_strain(), 0.0);
+                    let expected =
+                        Isotropic::new(&model.materials[0]).stress(&linear_strain(), 0.0);
                     let tensors = recover(comm, &model, linear);
                     for node in 0..model.mesh.nodes.n_local() {
                         assert_eq!(tensors.materials_of(node), [0]);
@@ -226,23 +276,44 @@ mod tests {
     fn two_halves(comm: &Comm, mesh: &Mesh) -> Model {
         let mut model = model(split(comm, mesh));
         model.materials = [(200.0, 0), (50.0, 1)]
-            .map(|(young, i)| crate::model::Material { young, poisson: 0.0, name: format!("{i}"), ..model.materials[0].clone() })
+            .map(|(young, i)| crate::model::Material {
+                young,
+                poisson: 0.0,
+                name: format!("{i}"),
+                ..model.materials[0].clone()
+            })
             .to_vec();
         for x in &mut model.mesh.coords {
             x[2] = if (x[2] - 1.0).abs() < 0.3 { 1.0 } else { x[2] };
         }
         let height = |cell: usize| {
             let nodes = model.mesh.cells.nodes_of(cell);
-            nodes.iter().map(|&n| model.mesh.coords[n as usize][2]).sum::<f64>() / nodes.len() as f64
+            nodes
+                .iter()
+                .map(|&n| model.mesh.coords[n as usize][2])
+                .sum::<f64>()
+                / nodes.len() as f64
         };
-        model.cell_material = (0..model.mesh.n_cells()).map(|cell| u16::from(height(cell) > 1.0)).collect();
+        model.cell_material = (0..model.mesh.n_cells())
+            .map(|cell| u16::from(height(cell) > 1.0))
+            .collect();
         model
     }
 
     #[test]
     fn the_jump_at_an_interface_is_kept() {
         // Tension of 10 along two bars in series, and the same strain across both.
-        let field = |[x, _, z]: [f64; 3]| [0.01 * x, 0.0, if z > 1.0 { 0.05 + 0.2 * (z - 1.0) } else { 0.05 * z }];
+        let field = |[x, _, z]: [f64; 3]| {
+            [
+                0.01 * x,
+                0.0,
+                if z > 1.0 {
+                    0.05 + 0.2 * (z - 1.0)
+                } else {
+                    0.05 * z
+                },
+            ]
+        };
         for cell_type in CellType::SOLIDS {
             let mesh = distorted_box(cell_type, [2, 2, 2], false);
             for n_ranks in 1..=4 {
@@ -250,8 +321,18 @@ mod tests {
                     let model = two_halves(comm, &mesh);
                     let tensors = recover(comm, &model, field);
                     for (node, x) in model.mesh.coords.iter().enumerate() {
-                        let materials: &[u16] = if x[2] == 1.0 { &[0, 1] } else if x[2] < 1.0 { &[0] } else { &[1] };
-                        assert_eq!(tensors.materials_of(node), materials, "{cell_type} at {x:?}");
+                        let materials: &[u16] = if x[2] == 1.0 {
+                            &[0, 1]
+                        } else if x[2] < 1.0 {
+                            &[0]
+                        } else {
+                            &[1]
+                        };
+                        assert_eq!(
+                            tensors.materials_of(node),
+                            materials,
+                            "{cell_type} at {x:?}"
+                        );
                         for &material in materials {
                             let (across, along) = [(2.0, 0.05), (0.5, 0.2)][usize::from(material)];
                             let stress = [across, 0.0, 10.0, 0.0, 0.0, 0.0];
@@ -272,13 +353,21 @@ mod tests {
                 let mut model = model(split(comm, &mixed_mesh()));
                 let all: Vec<u32> = (0..model.mesh.n_cells() as u32).collect();
                 for change in [30.0, 20.0] {
-                    model.loads.push(Load::TemperatureChange { cells: all.clone(), change });
+                    model.loads.push(Load::TemperatureChange {
+                        cells: all.clone(),
+                        change,
+                    });
                 }
                 let thermal = model.materials[0].expansion * 50.0;
                 let tensors = recover(comm, &model, |x| x.map(|x| thermal * x));
                 for node in 0..model.mesh.nodes.n_local() {
                     let scale = model.materials[0].young * thermal;
-                    assert!(tensors.stress_at(node, 0).iter().all(|s| s.abs() < 1e-11 * scale));
+                    assert!(
+                        tensors
+                            .stress_at(node, 0)
+                            .iter()
+                            .all(|s| s.abs() < 1e-11 * scale)
+                    );
                     assert_close(&tensors.strain_at(node, 0)[..3], &[thermal; 3], 1e-13);
                 }
             });
@@ -288,19 +377,26 @@ mod tests {
     #[test]
     fn a_node_has_the_plain_mean_of_its_cells() {
         let comm = Comm::alone();
-        let model = model(split(&comm, &distorted_box(CellType::Tet4, [2, 2, 2], false)));
+        let model = model(split(
+            &comm,
+            &distorted_box(CellType::Tet4, [2, 2, 2], false),
+        ));
         let u = sample(&model.mesh, wavy);
         let deformation = Deformation::new(&model, &u);
         let mut by_node: BTreeMap<u32, Vec<[f64; 6]>> = BTreeMap::new();
         for cell in 0..model.mesh.n_cells() {
             for &node in model.mesh.cells.nodes_of(cell) {
-                by_node.entry(node).or_default().push(deformation.recovery_strains(cell).0[0]);
+                by_node
+                    .entry(node)
+                    .or_default()
+                    .push(deformation.recovery_strains(cell).0[0]);
             }
         }
         let tensors = recover(&comm, &model, wavy);
         for (node, strains) in by_node {
-            let mean: Vec<f64> =
-                (0..6).map(|i| strains.iter().map(|s| s[i]).sum::<f64>() / strains.len() as f64).collect();
+            let mean: Vec<f64> = (0..6)
+                .map(|i| strains.iter().map(|s| s[i]).sum::<f64>() / strains.len() as f64)
+                .collect();
             assert_close(&tensors.strain_at(node as usize, 0), &mean, 1e-15);
         }
     }
@@ -310,7 +406,12 @@ mod tests {
         let mut all = Vec::new();
         for node in 0..model.mesh.nodes.n_local() {
             let global = model.mesh.nodes.global(node);
-            all.extend(tensors.materials_of(node).iter().map(|&m| ((global, m), *tensors.mean(node, m))));
+            all.extend(
+                tensors
+                    .materials_of(node)
+                    .iter()
+                    .map(|&m| ((global, m), *tensors.mean(node, m))),
+            );
         }
         all
     }
@@ -322,34 +423,51 @@ mod tests {
             let ids = &model.mesh.cell_ids;
             model.cell_material = ids.iter().map(|id| (id % 3) as u16).collect();
             model.materials = vec![model.materials[0].clone(); 3];
-            let cells = (0..ids.len() as u32).filter(|&cell| ids[cell as usize] % 2 == 0).collect();
-            model.loads = vec![Load::TemperatureChange { cells, change: 10.0 }];
+            let cells = (0..ids.len() as u32)
+                .filter(|&cell| ids[cell as usize].is_multiple_of(2))
+                .collect();
+            model.loads = vec![Load::TemperatureChange {
+                cells,
+                change: 10.0,
+            }];
         };
         let alone = Comm::alone();
         let mut whole = model(split(&alone, &mesh));
         thirds(&mut whole);
-        let expected: BTreeMap<_, _> = by_global_node(&whole, &recover(&alone, &whole, wavy)).into_iter().collect();
+        let expected: BTreeMap<_, _> = by_global_node(&whole, &recover(&alone, &whole, wavy))
+            .into_iter()
+            .collect();
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let mut part = model(split(comm, &mesh));
                 thirds(&mut part);
                 let found = by_global_node(&part, &recover(comm, &part, wavy));
-                let mine = part.mesh.nodes.offset()..part.mesh.nodes.offset() + part.mesh.nodes.n_owned() as u64;
+                let mine = part.mesh.nodes.offset()
+                    ..part.mesh.nodes.offset() + part.mesh.nodes.n_owned() as u64;
                 let numbers: Vec<[u64; 10]> = (found.iter())
-                    .map(|((node, m), mean)| std::array::from_fn(|i| match i {
-                        0 => *node,
-                        1 => u64::from(*m),
-                        _ => mean[i - 2].to_bits(),
-                    }))
+                    .map(|((node, m), mean)| {
+                        std::array::from_fn(|i| match i {
+                            0 => *node,
+                            1 => u64::from(*m),
+                            _ => mean[i - 2].to_bits(),
+                        })
+                    })
                     .collect();
                 let all = comm.all_gather(numbers.as_flattened()).concat();
-                for entry in all.chunks_exact(10).filter(|entry| mine.contains(&entry[0])) {
-                    assert!(numbers.iter().any(|own| own == entry), "a ghost differs from its owner");
+                for entry in all
+                    .chunks_exact(10)
+                    .filter(|entry| mine.contains(&entry[0]))
+                {
+                    assert!(
+                        numbers.iter().any(|own| own == entry),
+                        "a ghost differs from its owner"
+                    );
                 }
                 for (key, mean) in &found {
                     assert_close(mean, &expected[key], 1e-13);
                 }
-                let n_pairs = comm.sum_u64(found.iter().filter(|((n, _), _)| mine.contains(n)).count() as u64);
+                let n_pairs = comm
+                    .sum_u64(found.iter().filter(|((n, _), _)| mine.contains(n)).count() as u64);
                 assert_eq!(n_pairs, expected.len() as u64);
             });
         }
@@ -360,7 +478,10 @@ mod tests {
         let comm = Comm::alone();
         let model = model(split(&comm, &mixed_mesh()));
         let with = |n_threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(n_threads)
+                .build()
+                .unwrap();
             pool.install(|| recover(&Comm::alone(), &model, wavy).means)
         };
         let one = with(1);

@@ -4,7 +4,8 @@
 
 use crate::element::MAX_NODES;
 use crate::element::geometry::{
-    cofactors, determinant, distance_outside, dot, interpolate as at_shape, jacobian, natural_coordinates,
+    cofactors, determinant, distance_outside, dot, interpolate as at_shape, jacobian,
+    natural_coordinates,
 };
 use crate::element::shape::{natural_nodes, shape_at};
 use crate::model::Model;
@@ -45,11 +46,18 @@ struct Candidate {
 }
 
 impl Candidate {
-    const NONE: Candidate = Candidate { distance: f64::INFINITY, cell_id: u64::MAX, cell: 0, xi: [0.0; 3] };
+    const NONE: Candidate = Candidate {
+        distance: f64::INFINITY,
+        cell_id: u64::MAX,
+        cell: 0,
+        xi: [0.0; 3],
+    };
 
     /// Nearer cells first, of equally near ones the lower number.
     fn order(&self, other: &Candidate) -> Ordering {
-        self.distance.total_cmp(&other.distance).then(self.cell_id.cmp(&other.cell_id))
+        self.distance
+            .total_cmp(&other.distance)
+            .then(self.cell_id.cmp(&other.cell_id))
     }
 
     fn improve(&mut self, other: Candidate) {
@@ -73,11 +81,18 @@ pub fn locate(comm: &Comm, mesh: &LocalMesh, points: &[[f64; 3]]) -> Result<Vec<
     let mut locations = Vec::with_capacity(points.len());
     for (index, &point) in points.iter().enumerate() {
         let by_rank = all.iter().map(|candidates| candidates[index]).enumerate();
-        let best = by_rank.min_by(|(_, a), (_, b)| a.order(b)).filter(|(_, found)| found.distance <= tolerance);
+        let best = by_rank
+            .min_by(|(_, a), (_, b)| a.order(b))
+            .filter(|(_, found)| found.distance <= tolerance);
         let Some((rank, found)) = best else {
             return Err(outside(comm, mesh, point));
         };
-        locations.push(Location { rank, cell: found.cell as usize, cell_id: found.cell_id, xi: found.xi });
+        locations.push(Location {
+            rank,
+            cell: found.cell as usize,
+            cell_id: found.cell_id,
+            xi: found.xi,
+        });
     }
     Ok(locations)
 }
@@ -94,8 +109,14 @@ pub fn interpolate<const W: usize>(
     if comm.rank() == at.rank {
         let material = model.cell_material[at.cell];
         let nodes = model.mesh.cells.nodes_of(at.cell);
-        let values: Vec<[f64; W]> = nodes.iter().map(|&node| value(node as usize, material)).collect();
-        result = at_shape(&values, &shape_at(model.mesh.cells.types[at.cell], at.xi).shape);
+        let values: Vec<[f64; W]> = nodes
+            .iter()
+            .map(|&node| value(node as usize, material))
+            .collect();
+        result = at_shape(
+            &values,
+            &shape_at(model.mesh.cells.types[at.cell], at.xi).shape,
+        );
     }
     let shared = comm.broadcast(at.rank, result.to_vec());
     result.copy_from_slice(&shared);
@@ -111,7 +132,9 @@ fn candidates(mesh: &LocalMesh, points: &[[f64; 3]], margin: f64) -> Vec<Candida
     for cell in 0..mesh.n_owned_cells {
         let region = cell_box(mesh, cell).widened(margin);
         let first = order.partition_point(|&p| points[p][0] < region.min[0]);
-        let in_range = order[first..].iter().take_while(|&&p| points[p][0] <= region.max[0]);
+        let in_range = order[first..]
+            .iter()
+            .take_while(|&&p| points[p][0] <= region.max[0]);
         for &p in in_range.filter(|&&p| region.contains(&points[p])) {
             best[p].improve(examine(mesh, cell, points[p]));
         }
@@ -121,7 +144,10 @@ fn candidates(mesh: &LocalMesh, points: &[[f64; 3]], margin: f64) -> Vec<Candida
 
 /// A box that holds an owned cell.
 fn cell_box(mesh: &LocalMesh, cell: usize) -> Region {
-    let mut region = Region { min: [f64::INFINITY; 3], max: [f64::NEG_INFINITY; 3] };
+    let mut region = Region {
+        min: [f64::INFINITY; 3],
+        max: [f64::NEG_INFINITY; 3],
+    };
     for &node in mesh.cells.nodes_of(cell) {
         let x = mesh.coords[node as usize];
         for i in 0..3 {
@@ -148,7 +174,12 @@ fn examine(mesh: &LocalMesh, cell: usize, point: [f64; 3]) -> Candidate {
         Some(xi) => (xi, 0.0),
         None => closest(cell_type, coords, point),
     };
-    Candidate { distance, cell_id: mesh.cell_ids[cell], cell: cell as u64, xi }
+    Candidate {
+        distance,
+        cell_id: mesh.cell_ids[cell],
+        cell: cell as u64,
+        xi,
+    }
 }
 
 /// A point of the cell near `point`, by Newton's method kept inside the cell, and its distance, which is at least that
@@ -164,8 +195,9 @@ fn closest(cell_type: CellType, coords: &[[f64; 3]], point: [f64; 3]) -> ([f64; 
         if distance < best.1 {
             best = (xi, distance);
         }
-        let cofactors = cofactors(&jacobian(coords, &at.grad));
-        let det = determinant(&jacobian(coords, &at.grad), &cofactors);
+        let jac = jacobian(coords, &at.grad);
+        let cofactors = cofactors(&jac);
+        let det = determinant(&jac, &cofactors);
         let step = [0, 1, 2].map(|j| (0..3).map(|i| cofactors[i][j] * gap[i]).sum::<f64>() / det);
         if !step.iter().all(|s| s.is_finite()) {
             break;
@@ -204,10 +236,17 @@ fn outside(comm: &Comm, mesh: &LocalMesh, point: [f64; 3]) -> Error {
     let to_node = |x: &[f64; 3]| length([0, 1, 2].map(|i| x[i] - point[i]));
     let limit = nodes.map(to_node).fold(f64::INFINITY, f64::min);
     let limit = comm.min(limit);
-    let mut best = Candidate { distance: limit, ..Candidate::NONE };
+    let mut best = Candidate {
+        distance: limit,
+        ..Candidate::NONE
+    };
     for cell in 0..mesh.n_owned_cells {
         let region = cell_box(mesh, cell);
-        let gap = [0, 1, 2].map(|i| (region.min[i] - point[i]).max(point[i] - region.max[i]).max(0.0));
+        let gap = [0, 1, 2].map(|i| {
+            (region.min[i] - point[i])
+                .max(point[i] - region.max[i])
+                .max(0.0)
+        });
         if length(gap) <= best.distance {
             best.improve(examine(mesh, cell, point));
         }
@@ -290,12 +329,19 @@ mod tests {
     fn a_node_belongs_to_its_cell_with_the_lowest_number() {
         let mut mesh = mixed_mesh();
         // Numbers that fall and rise in no order of the cells.
-        mesh.cell_ids = (0..mesh.n_cells() as u64).map(|c| (c * 37 + 11) % 1009).collect();
+        mesh.cell_ids = (0..mesh.n_cells() as u64)
+            .map(|c| (c * 37 + 11) % 1009)
+            .collect();
         let lowest = lowest_at_nodes(&mesh);
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let found = locate(comm, &split(comm, &mesh), &mesh.coords).unwrap();
-                assert!(found.iter().zip(&lowest).all(|(at, lowest)| at.cell_id == *lowest));
+                assert!(
+                    found
+                        .iter()
+                        .zip(&lowest)
+                        .all(|(at, lowest)| at.cell_id == *lowest)
+                );
             });
         }
     }
@@ -311,7 +357,7 @@ mod tests {
                     let [x, material] = interpolate(comm, &model, &at, |node, material| {
                         [model.mesh.coords[node][0], f64::from(material)]
                     });
-                    assert_eq!((material - at.cell_id as f64).abs() < 1e-10, true);
+                    assert!((material - at.cell_id as f64).abs() < 1e-10);
                     assert!((0.0..=1.5 + 1e-12).contains(&x));
                 }
             });
@@ -324,7 +370,11 @@ mod tests {
             for n_ranks in 1..=4 {
                 run_threads(n_ranks, |comm| {
                     let model = model(split(comm, &mesh));
-                    let points = [[0.4, 0.6, 2.0 + 1e-6], [-1e-6, 0.3, 0.7], [1.5 + 1e-6, 1.0 + 1e-6, -1e-6]];
+                    let points = [
+                        [0.4, 0.6, 2.0 + 1e-6],
+                        [-1e-6, 0.3, 0.7],
+                        [1.5 + 1e-6, 1.0 + 1e-6, -1e-6],
+                    ];
                     let on_surface = [[0.4, 0.6, 2.0], [0.0, 0.3, 0.7], [1.5, 1.0, 0.0]];
                     let found = locate(comm, &model.mesh, &points).unwrap();
                     for (at, x) in found.iter().zip(on_surface) {
@@ -345,7 +395,10 @@ mod tests {
                 let error = locate(comm, &local, &points).unwrap_err();
                 assert_eq!(error.exit_code(), 2);
                 let text = error.to_string();
-                assert!(text.contains("(0.4, 1.25, 0.6)") && text.contains("2.5"), "{text}");
+                assert!(
+                    text.contains("(0.4, 1.25, 0.6)") && text.contains("2.5"),
+                    "{text}"
+                );
                 assert!(locate(comm, &local, &[[f64::NAN; 3]]).is_err());
                 assert_eq!(locate(comm, &local, &[]).unwrap(), []);
             });

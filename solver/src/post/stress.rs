@@ -34,7 +34,10 @@ impl<'a> Deformation<'a> {
     /// If `u` has another length.
     pub fn new(model: &'a Model, u: &'a [f64]) -> Self {
         let (displacement, rest) = u.as_chunks();
-        assert!(displacement.len() == model.mesh.nodes.n_local() && rest.is_empty(), "3 components a local node");
+        assert!(
+            displacement.len() == model.mesh.nodes.n_local() && rest.is_empty(),
+            "3 components a local node"
+        );
         Deformation {
             model,
             displacement,
@@ -55,14 +58,19 @@ impl<'a> Deformation<'a> {
 
     /// Change of temperature of a cell, K.
     pub fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes.as_ref().map_or(0.0, |changes| changes[cell])
+        self.temperature_changes
+            .as_ref()
+            .map_or(0.0, |changes| changes[cell])
     }
 
     /// Coordinates and displacements of a cell's nodes.
     pub fn gather(&self, cell: usize) -> CellMotion {
         let mesh = &self.model.mesh;
         let nodes = mesh.cells.nodes_of(cell);
-        let mut motion = CellMotion { x: [[0.0; 3]; MAX_NODES], u: [[0.0; 3]; MAX_NODES] };
+        let mut motion = CellMotion {
+            x: [[0.0; 3]; MAX_NODES],
+            u: [[0.0; 3]; MAX_NODES],
+        };
         for (a, &node) in nodes.iter().enumerate() {
             motion.x[a] = mesh.coords[node as usize];
             motion.u[a] = self.displacement[node as usize];
@@ -86,7 +94,12 @@ impl<'a> Deformation<'a> {
 pub(super) fn node_slabs(mesh: &LocalMesh) -> Slabs {
     let n_owned = mesh.nodes.n_owned();
     let mut work = vec![0u32; n_owned + 1];
-    for &node in mesh.cells.nodes.iter().filter(|&&node| (node as usize) < n_owned) {
+    for &node in mesh
+        .cells
+        .nodes
+        .iter()
+        .filter(|&&node| (node as usize) < n_owned)
+    {
         work[node as usize + 1] += 1;
     }
     for node in 0..n_owned {
@@ -122,9 +135,19 @@ impl CellMotion {
         // du/dx = du/dxi dxi/dx
         let natural = jacobian(&self.u, grad);
         let du = |i: usize, j: usize| dot(natural[i], cofactors[j]) * scale;
-        let strain =
-            [du(0, 0), du(1, 1), du(2, 2), du(0, 1) + du(1, 0), du(1, 2) + du(2, 1), du(2, 0) + du(0, 2)];
-        PointState { strain, cofactors, det_jac }
+        let strain = [
+            du(0, 0),
+            du(1, 1),
+            du(2, 2),
+            du(0, 1) + du(1, 0),
+            du(1, 2) + du(2, 1),
+            du(2, 0) + du(0, 2),
+        ];
+        PointState {
+            strain,
+            cofactors,
+            det_jac,
+        }
     }
 }
 
@@ -132,22 +155,35 @@ impl CellMotion {
 pub fn extrapolation(cell_type: CellType) -> &'static [f64] {
     static ALL: LazyLock<Vec<Vec<f64>>> = LazyLock::new(|| {
         let types = (0..).map_while(CellType::from_index);
-        types.map(|t| if CellType::SOLIDS.contains(&t) { extrapolation_matrix(t) } else { Vec::new() }).collect()
+        types
+            .map(|t| {
+                if CellType::SOLIDS.contains(&t) {
+                    extrapolation_matrix(t)
+                } else {
+                    Vec::new()
+                }
+            })
+            .collect()
     });
     &ALL[cell_type as usize]
 }
 
 /// P(nodes) P(points)^-1, with P the monomials of the polynomial through the points.
 fn extrapolation_matrix(cell_type: CellType) -> Vec<f64> {
-    let points: Vec<[f64; 3]> =
-        Tabulation::of(cell_type, Purpose::Recovery).points.iter().map(|point| point.xi).collect();
+    let points: Vec<[f64; 3]> = Tabulation::of(cell_type, Purpose::Recovery)
+        .points
+        .iter()
+        .map(|point| point.xi)
+        .collect();
     let monomials = |x: &[[f64; 3]]| {
         let rows: Vec<f64> = x.iter().flat_map(|&xi| monomials(cell_type, xi)).collect();
         DMatrix::from_row_slice(x.len(), rows.len() / x.len(), &rows)
     };
     let at_points = monomials(&points);
     // The points of a rule are unisolvent for its polynomial, a property of the tables that the tests check.
-    let inverse = at_points.try_inverse().unwrap_or_else(|| unreachable!("recovery points of {cell_type}"));
+    let inverse = at_points
+        .try_inverse()
+        .unwrap_or_else(|| unreachable!("recovery points of {cell_type}"));
     let weights = monomials(natural_nodes(cell_type)) * inverse;
     weights.transpose().as_slice().to_vec()
 }
@@ -176,10 +212,16 @@ mod tests {
         for cell_type in CellType::SOLIDS {
             let points = &Tabulation::of(cell_type, Purpose::Recovery).points;
             for k in 0..points.len() {
-                for (weights, &node) in extrapolation(cell_type).chunks_exact(points.len()).zip(natural_nodes(cell_type)) {
+                for (weights, &node) in extrapolation(cell_type)
+                    .chunks_exact(points.len())
+                    .zip(natural_nodes(cell_type))
+                {
                     let at_points = points.iter().map(|point| monomials(cell_type, point.xi)[k]);
                     let value: f64 = at_points.zip(weights).map(|(v, w)| v * w).sum();
-                    assert!((value - monomials(cell_type, node)[k]).abs() < 1e-14, "{cell_type}, monomial {k}");
+                    assert!(
+                        (value - monomials(cell_type, node)[k]).abs() < 1e-14,
+                        "{cell_type}, monomial {k}"
+                    );
                 }
             }
         }
@@ -193,15 +235,25 @@ mod tests {
             let deformation = Deformation::new(&model, &u);
             for cell in 0..model.mesh.n_cells() {
                 let (strains, n_points) = deformation.recovery_strains(cell);
-                strains[..n_points].iter().for_each(|found| assert_close(found, &linear_strain(), 1e-12));
+                strains[..n_points]
+                    .iter()
+                    .for_each(|found| assert_close(found, &linear_strain(), 1e-12));
             }
         }
     }
 
     /// Displacement with linear strains, and its strain.
     fn quadratic([x, y, z]: [f64; 3]) -> ([f64; 3], [f64; 6]) {
-        let u = [0.1 * x * x - 0.2 * y * z, 0.3 * x * y + 0.1 * z * z, 0.2 * y * y - 0.1 * x * z];
-        let gradient = [[0.2 * x, -0.2 * z, -0.2 * y], [0.3 * y, 0.3 * x, 0.2 * z], [-0.1 * z, 0.4 * y, -0.1 * x]];
+        let u = [
+            0.1 * x * x - 0.2 * y * z,
+            0.3 * x * y + 0.1 * z * z,
+            0.2 * y * y - 0.1 * x * z,
+        ];
+        let gradient = [
+            [0.2 * x, -0.2 * z, -0.2 * y],
+            [0.3 * y, 0.3 * x, 0.2 * z],
+            [-0.1 * z, 0.4 * y, -0.1 * x],
+        ];
         (u, strain(gradient))
     }
 
@@ -216,7 +268,10 @@ mod tests {
 
     #[test]
     fn second_order_cells_have_exact_linear_strains() {
-        for mesh in [sheared_box(), distorted_box(CellType::Tet10, [2, 2, 2], false)] {
+        for mesh in [
+            sheared_box(),
+            distorted_box(CellType::Tet10, [2, 2, 2], false),
+        ] {
             let model = model(split(&Comm::alone(), &mesh));
             let u = sample(&model.mesh, |x| quadratic(x).0);
             let deformation = Deformation::new(&model, &u);

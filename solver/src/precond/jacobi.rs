@@ -78,6 +78,11 @@ impl<const B: usize> BlockJacobi<B> {
             inverse: comm.all_ok(inverse)?,
         })
     }
+
+    /// The inverse of each owned diagonal block.
+    pub fn blocks(&self) -> &[[[f64; B]; B]] {
+        &self.inverse
+    }
 }
 
 impl<const B: usize> LinearOperator for BlockJacobi<B> {
