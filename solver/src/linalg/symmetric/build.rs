@@ -5,7 +5,7 @@
 use super::inverse::invert_symmetric;
 use super::slab::{Blocks, PADDING, Slab};
 use super::{Scalar, SymmetricSlabs};
-use crate::linalg::BlockCsr;
+use crate::linalg::{BlockCsr, pages};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
 };
@@ -94,7 +94,11 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
 
 impl<T: Scalar> Slab<T> {
     fn to_scalar<U: Scalar>(&self) -> Slab<U> {
-        let round = |values: &[T]| values.iter().map(|v| U::from_f64(v.to_f64())).collect();
+        let round = |values: &[T]| {
+            let mut rounded = pages::with_capacity(values.len());
+            rounded.extend(values.iter().map(|v| U::from_f64(v.to_f64())));
+            rounded
+        };
         let blocks = |from: &Blocks<T>| Blocks {
             row_start: from.row_start.clone(),
             columns: from.columns.clone(),
@@ -145,8 +149,8 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
     let n_rows = rows.len();
     let mut slab = Slab {
         interior: Blocks::with_capacity::<B>(n_rows, n_interior),
-        diagonal: Vec::with_capacity(n_rows * B * B + PADDING),
-        inverse: Vec::with_capacity(n_rows * B * B + PADDING),
+        diagonal: pages::with_capacity(n_rows * B * B + PADDING),
+        inverse: pages::with_capacity(n_rows * B * B + PADDING),
         is_damped: damping != Damping::None,
         border_rows: Vec::new(),
         border: Blocks::with_capacity::<B>(0, n_border),
@@ -210,8 +214,8 @@ impl<T: Scalar> Blocks<T> {
         row_start.push(0);
         Blocks {
             row_start,
-            columns: Vec::with_capacity(n_blocks),
-            values: Vec::with_capacity(n_blocks * B * B + PADDING),
+            columns: pages::with_capacity(n_blocks),
+            values: pages::with_capacity(n_blocks * B * B + PADDING),
         }
     }
 
