@@ -6,7 +6,7 @@ use super::corner_parents::corner_parents;
 use crate::direct::DirectAnalysis;
 use crate::krylov::cg::{CgOptions, System};
 use crate::krylov::{MAX_RESIDUAL, ROUNDING_LEVEL, SolveReport, conjugate_gradients};
-use crate::linalg::{DistMatrix, LinearOperator};
+use crate::linalg::{DistMatrix, DistSymmetric, LinearOperator};
 use crate::log::Log;
 use crate::precond::amg::NodeData;
 use crate::precond::{Amg, AmgOptions, BlockJacobi, Jacobi, rigid_body_modes};
@@ -39,11 +39,21 @@ pub struct Solved {
     pub levels: Vec<Level>,
 }
 
-/// A linear system and the nodes that its rows belong to.
+impl Solved {
+    fn directly(report: SolveReport, reason: String) -> Self {
+        Solved {
+            report,
+            method: "direct",
+            preconditioner: "none",
+            reason,
+            levels: Vec::new(),
+        }
+    }
+}
+
+/// What belongs to the matrix of a linear system: the right-hand side, and the nodes of its rows.
 #[derive(Clone, Copy)]
 pub struct LinearSystem<'a> {
-    /// Stiffness, rows of prescribed degrees of freedom zero but for the diagonal.
-    pub matrix: &'a DistMatrix<3>,
     /// Right-hand side of the owned degrees of freedom.
     pub rhs: &'a [f64],
     /// Nodes and cells.
@@ -52,33 +62,41 @@ pub struct LinearSystem<'a> {
     pub fixed: &'a [(u32, f64)],
 }
 
-/// Collective. Solves the system by the method the user asked for or the one that suits; x starts at 0.
+/// Collective. Solves `matrix` x = `system.rhs` by the method the user asked for or the one that suits; x starts at 0.
+/// Rows and columns of prescribed degrees of freedom are zero but for the diagonal.
 ///
 /// # Errors
 /// A matrix that is not positive definite or nearly singular, numbers that are not finite, too little memory. Missing the
 /// tolerance otherwise is no error here: see [`SolveReport::converged`].
 pub fn solve(
     comm: &Comm,
+    matrix: DistMatrix<3>,
     system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solved> {
-    let n_dofs = 3 * system.matrix.map().n_global();
+    let n_dofs = 3 * matrix.map().n_global();
     let solved = match options.method {
-        Method::Direct => factorize_and_solve(comm, system, x, options, "direct, asked for", log)?,
-        Method::Cg => iterate(comm, system, x, options, "cg, asked for", log)?,
+        Method::Direct => {
+            factorize_and_solve(comm, &matrix, system, x, options, "direct, asked for", log)?
+        }
+        Method::Cg => iterate(comm, matrix, system, x, options, "cg, asked for", log).outcome?,
         Method::Auto if n_dofs <= FEW_DOFS => {
             let reason = format!("direct: {n_dofs} dof are no more than {FEW_DOFS}");
-            factorize_and_solve(comm, system, x, options, &reason, log)?
+            factorize_and_solve(comm, &matrix, system, x, options, &reason, log)?
         }
         Method::Auto => {
             let reason = format!("cg: {n_dofs} dof are more than {FEW_DOFS}");
-            let iterated = iterate(comm, system, x, options, &reason, log);
-            match iterated {
+            let iterated = iterate(comm, matrix, system, x, options, &reason, log);
+            match iterated.outcome {
                 Ok(solved) if solved.report.converged => solved,
                 // Both ends are the same on every rank: they rest on reduced numbers.
-                failed => second_try(comm, system, x, options, failed, log)?,
+                failed if n_dofs > MAX_DIRECT_DOFS => failed?,
+                failed => {
+                    let matrix = iterated.matrix.into_full(comm);
+                    second_try(comm, &matrix, system, x, options, failed, log)?
+                }
             }
         }
     };
@@ -89,17 +107,15 @@ pub fn solve(
 /// Collective. After iterations that failed, a factorization, if the model is small enough for one.
 fn second_try(
     comm: &Comm,
+    matrix: &DistMatrix<3>,
     system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     failed: Result<Solved>,
     log: &mut Log,
 ) -> Result<Solved> {
-    if 3 * system.matrix.map().n_global() > MAX_DIRECT_DOFS {
-        return failed;
-    }
     let analysis = log.phase("setup", "order the matrix for factorization", |_| {
-        DirectAnalysis::new(comm, system.matrix)
+        DirectAnalysis::new(comm, matrix)
     })?;
     let cost = analysis.cost();
     if cost.flops > MAX_DIRECT_FLOPS || cost.memory > comm.broadcast(0, vec![available_memory()])[0]
@@ -114,15 +130,10 @@ fn second_try(
         Err(error) => format!("cg failed ({error})"),
     };
     log.warn(format!("{why}; trying a direct solution"));
-    factorize(
-        comm,
-        system,
-        x,
-        options,
-        analysis,
-        format!("direct, after {why}"),
-        log,
-    )
+    let reason = format!("direct, after {why}");
+    log.note(&describe_cost(&reason, &analysis));
+    let report = factorize(comm, matrix, system, x, options.tolerance, analysis, log)?;
+    Ok(Solved::directly(report, reason))
 }
 
 /// Bytes that the system can still give; infinite where it does not say.
@@ -169,6 +180,7 @@ pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
 /// Collective. Orders, factorizes and solves.
 fn factorize_and_solve(
     comm: &Comm,
+    matrix: &DistMatrix<3>,
     system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
@@ -176,7 +188,7 @@ fn factorize_and_solve(
     log: &mut Log,
 ) -> Result<Solved> {
     let label = "order the matrix for factorization";
-    let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, system.matrix))?;
+    let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, matrix))?;
     let available = comm.broadcast(0, vec![available_memory()])[0];
     let wanted = analysis.cost().memory;
     if wanted > available {
@@ -187,38 +199,35 @@ fn factorize_and_solve(
         );
         return Err(Error::machine(what).advice("use solver.method = \"cg\""));
     }
-    factorize(comm, system, x, options, analysis, reason.to_owned(), log)
+    log.note(&describe_cost(reason, &analysis));
+    let report = factorize(comm, matrix, system, x, options.tolerance, analysis, log)?;
+    Ok(Solved::directly(report, reason.to_owned()))
+}
+
+fn describe_cost(reason: &str, analysis: &DirectAnalysis<3>) -> String {
+    let cost = analysis.cost();
+    format!(
+        "solver: {reason}; {:.2e} entries in the factor, {:.1e} flop",
+        cost.factor_entries, cost.flops
+    )
 }
 
 /// Collective. Factorizes and solves.
 fn factorize(
     comm: &Comm,
+    matrix: &DistMatrix<3>,
     system: &LinearSystem,
     x: &mut [f64],
-    options: &SolverOptions,
+    tolerance: f64,
     analysis: DirectAnalysis<3>,
-    reason: String,
     log: &mut Log,
-) -> Result<Solved> {
-    let LinearSystem { matrix, rhs, .. } = *system;
-    let cost = analysis.cost();
-    log.note(&format!(
-        "solver: {reason}; {:.2e} entries in the factor, {:.1e} flop",
-        cost.factor_entries, cost.flops
-    ));
+) -> Result<SolveReport> {
     let name_row = |comm: &Comm, row: u64| name_dof(comm, system.mesh, row);
     let solver = log.phase("setup", "factorize", |_| {
         analysis.factorize(comm, matrix, &name_row)
     })?;
-    let report = log.phase("solve", "solve", |_| {
-        solver.solve(comm, matrix, rhs, x, options.tolerance)
-    })?;
-    Ok(Solved {
-        report,
-        method: "direct",
-        preconditioner: "none",
-        reason,
-        levels: Vec::new(),
+    log.phase("solve", "solve", |_| {
+        solver.solve(comm, matrix, system.rhs, x, tolerance)
     })
 }
 
@@ -235,45 +244,79 @@ fn name_dof(comm: &Comm, mesh: &LocalMesh, dof: u64) -> String {
     )
 }
 
-/// Collective. Conjugate gradients with the preconditioner asked for.
+/// How iterations ended, and the matrix.
+struct Iterated {
+    outcome: Result<Solved>,
+    matrix: Stored,
+}
+
+/// The matrix as the iterations left it.
+enum Stored {
+    Full(DistMatrix<3>),
+    Halved(DistSymmetric<3>),
+}
+
+impl Stored {
+    /// Collective. With both halves.
+    fn into_full(self, comm: &Comm) -> DistMatrix<3> {
+        match self {
+            Stored::Full(matrix) => matrix,
+            Stored::Halved(matrix) => matrix.into_full(comm),
+        }
+    }
+}
+
+/// Collective. Conjugate gradients with the preconditioner asked for. Once that is made, half of the matrix is enough.
 fn iterate(
     comm: &Comm,
+    matrix: DistMatrix<3>,
     system: &LinearSystem,
     x: &mut [f64],
     options: &SolverOptions,
     reason: &str,
     log: &mut Log,
-) -> Result<Solved> {
+) -> Iterated {
     log.note(&format!("solver: {reason}"));
     x.fill(0.0);
     let built = log.phase("setup", "set up the preconditioner", |_| {
-        build(comm, system, options)
-    })?;
+        build(comm, &matrix, system, options)
+    });
+    let built = match built {
+        Ok(built) => built,
+        Err(error) => {
+            let (outcome, matrix) = (Err(error), Stored::Full(matrix));
+            return Iterated { outcome, matrix };
+        }
+    };
     built.description.iter().for_each(|line| log.note(line));
-    let LinearSystem { matrix, rhs, .. } = *system;
+    let (matrix_norm, matrix) = log.phase("setup", "halve the matrix", |_| {
+        (matrix.norm_inf(comm), DistSymmetric::new(matrix))
+    });
     let cg = CgOptions {
         tolerance: options.tolerance,
         max_iterations: options.max_iterations,
-        matrix_norm: matrix.norm_inf(comm),
+        matrix_norm,
         flexible: built.is_single_precision,
     };
     let operators = System {
-        matrix,
+        matrix: &matrix,
         preconditioner: &*built.operator,
     };
     let report = log.phase("solve", "solve", |log| {
         let mut display = log.residual_display(options.tolerance);
-        conjugate_gradients(comm, operators, rhs, x, &cg, &mut |i, r| {
+        conjugate_gradients(comm, operators, system.rhs, x, &cg, &mut |i, r| {
             display.update(i, r)
         })
-    })?;
-    Ok(Solved {
+    });
+    let outcome = report.map(|report| Solved {
         report,
         method: "cg",
         preconditioner: built.name,
         reason: reason.to_owned(),
         levels: built.levels,
-    })
+    });
+    let matrix = Stored::Halved(matrix);
+    Iterated { outcome, matrix }
 }
 
 /// A preconditioner with what is to be told of it.
@@ -300,25 +343,24 @@ impl Built {
 }
 
 /// Collective. The preconditioner asked for; multigrid where none was.
-fn build(comm: &Comm, system: &LinearSystem, options: &SolverOptions) -> Result<Built> {
-    let matrix = system.matrix;
+fn build(
+    comm: &Comm,
+    matrix: &DistMatrix<3>,
+    system: &LinearSystem,
+    options: &SolverOptions,
+) -> Result<Built> {
     Ok(match options.preconditioner {
         Preconditioner::Jacobi => Built::plain(Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
         Preconditioner::BlockJacobi => {
             Built::plain(Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi")
         }
-        Preconditioner::Amg | Preconditioner::Auto => multigrid(comm, system)?,
+        Preconditioner::Amg | Preconditioner::Auto => multigrid(comm, matrix, system)?,
     })
 }
 
 /// Collective. Multigrid with the rigid-body modes, over the corners of second-order elements.
-fn multigrid(comm: &Comm, system: &LinearSystem) -> Result<Built> {
-    let LinearSystem {
-        matrix,
-        mesh,
-        fixed,
-        ..
-    } = *system;
+fn multigrid(comm: &Comm, matrix: &DistMatrix<3>, system: &LinearSystem) -> Result<Built> {
+    let LinearSystem { mesh, fixed, .. } = *system;
     let coords = &mesh.coords[..mesh.nodes.n_owned()];
     let near_nullspace = rigid_body_modes(comm, coords, fixed.iter().map(|(dof, _)| *dof));
     let parents = corner_parents(comm, mesh);

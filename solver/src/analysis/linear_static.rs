@@ -85,13 +85,11 @@ pub fn solve(
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
     let system = LinearSystem {
-        matrix: &matrix,
         rhs: &rhs,
         mesh: &model.mesh,
         fixed: &model.fixed,
     };
-    let solved = linear_solve::solve(comm, &system, free, options, log)?;
-    drop(matrix);
+    let solved = linear_solve::solve(comm, matrix, &system, free, options, log)?;
     warn_of_precision(&solved, options, log);
     if solved.report.history.is_empty() && !model.loads.is_empty() {
         log.warn("the loads are zero or act on held nodes only: the solution is zero");

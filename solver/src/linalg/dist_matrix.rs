@@ -18,6 +18,15 @@ pub struct DistMatrix<const B: usize> {
     boundary_rows: Vec<u32>,
 }
 
+/// What a [`DistMatrix`] is made of.
+pub(super) struct Parts<const B: usize> {
+    pub(super) map: IndexMap,
+    pub(super) halo: Halo,
+    pub(super) owned: BlockCsr<f64, B>,
+    pub(super) ghost: BlockCsr<f64, B>,
+    pub(super) boundary_rows: Vec<u32>,
+}
+
 impl<const B: usize> DistMatrix<B> {
     /// Collective. From the blocks of this rank's rows: `owned` in owned columns (n_owned x n_owned blocks), `ghost`
     /// in ghost columns (n_owned x n_ghosts, column g is the g-th ghost of `map`).
@@ -104,6 +113,17 @@ impl<const B: usize> DistMatrix<B> {
             largest = sums.into_iter().fold(largest, f64::max);
         }
         comm.max(largest)
+    }
+
+    /// The arrays it is made of.
+    pub(super) fn into_parts(self) -> Parts<B> {
+        Parts {
+            map: self.map,
+            halo: self.halo,
+            owned: self.owned,
+            ghost: self.ghost,
+            boundary_rows: self.boundary_rows,
+        }
     }
 
     /// Memory of this rank's part, bytes.

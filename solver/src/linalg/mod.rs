@@ -7,6 +7,7 @@
 
 pub mod block_csr;
 pub mod dist_matrix;
+pub mod dist_symmetric;
 pub mod operator;
 pub mod pages;
 pub mod scalar;
@@ -21,6 +22,7 @@ pub(crate) mod sample;
 
 pub use block_csr::BlockCsr;
 pub use dist_matrix::DistMatrix;
+pub use dist_symmetric::DistSymmetric;
 pub use operator::LinearOperator;
 pub use scalar::Scalar;
 pub use symmetric::SymmetricSlabs;

@@ -65,6 +65,30 @@ pub(crate) fn as_blocks<T, const B: usize>(values: &[T]) -> &[[[T; B]; B]] {
     values.as_chunks().0.as_chunks().0
 }
 
+/// A block in double precision. (Plain loops: the closures of `map` may be compiled apart, for the baseline.)
+#[inline(always)]
+pub(crate) fn widen<const M: usize, const N: usize>(block: &[[f32; N]; M]) -> [[f64; N]; M] {
+    let mut wide = [[0.0; N]; M];
+    for i in 0..M {
+        for j in 0..N {
+            wide[i][j] = f64::from(block[i][j]);
+        }
+    }
+    wide
+}
+
+/// A block in single precision.
+#[inline(always)]
+pub(crate) fn narrow<const M: usize, const N: usize>(block: &[[f64; N]; M]) -> [[f32; N]; M] {
+    let mut narrow = [[0.0; N]; M];
+    for i in 0..M {
+        for j in 0..N {
+            narrow[i][j] = block[i][j] as f32;
+        }
+    }
+    narrow
+}
+
 /// c += a b for small dense blocks.
 #[inline(always)]
 pub(crate) fn add_product<

@@ -39,6 +39,33 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         Self::from_full_in(full, rows, damping)
     }
 
+    /// As [`SymmetricSlabs::from_full`], where the rows also have blocks `outside`, in columns of other ranks. They are
+    /// not part of the matrix, but [`Damping::L1`] heeds them.
+    ///
+    /// # Panics
+    /// If the matrix is not square, or the number of rows differs.
+    pub fn with_outside<S: Scalar>(
+        full: &BlockCsr<S, B>,
+        outside: &BlockCsr<S, B>,
+        damping: Damping,
+    ) -> Self {
+        assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
+        assert_eq!(full.n_rows, outside.n_rows, "rows of the blocks outside");
+        let source = Source {
+            full,
+            outside: Some(outside),
+            damping,
+        };
+        let slabs = slab_rows(&full.row_start, n_slabs(full.n_rows))
+            .into_par_iter()
+            .map(|rows| build_slab(&source, rows))
+            .collect();
+        SymmetricSlabs {
+            n_rows: full.n_rows,
+            slabs,
+        }
+    }
+
     /// As [`SymmetricSlabs::from_full`], in slabs that the caller chooses: consecutive, and all rows of the matrix.
     pub(super) fn from_full_in<S: Scalar>(
         full: &BlockCsr<S, B>,
@@ -48,7 +75,7 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
         let slabs = rows
             .into_par_iter()
-            .map(|rows| build_slab(full, rows, damping))
+            .map(|rows| build_slab(&Source::of(full, damping), rows))
             .collect();
         SymmetricSlabs {
             n_rows: full.n_rows,
@@ -67,7 +94,7 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
             let built = group
                 .par_iter()
                 .rev()
-                .map(|rows| build_slab(&full, rows.clone(), damping));
+                .map(|rows| build_slab(&Source::of(&full, damping), rows.clone()));
             slabs.extend(built.collect::<Vec<_>>());
             let left = full.row_start[group[0].start];
             full.columns.truncate(left);
@@ -82,6 +109,60 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         }
     }
 
+    /// The matrix with both halves.
+    pub fn to_full(&self) -> BlockCsr<T, B> {
+        let mut lower: Vec<Vec<(u32, &[T])>> = Vec::with_capacity(self.n_rows);
+        let mut row_start = vec![0; self.n_rows + 1];
+        for slab in &self.slabs {
+            for row in 0..slab.rows.len() {
+                let blocks = slab.lower_blocks::<B>(row);
+                let global = slab.rows.start + row;
+                row_start[global + 1] += blocks.len() + 1;
+                for (column, _) in &blocks {
+                    row_start[*column as usize + 1] += 1;
+                }
+                lower.push(blocks);
+            }
+        }
+        for row in 0..self.n_rows {
+            row_start[row + 1] += row_start[row];
+        }
+        let mut next = row_start.clone();
+        let n_blocks = row_start[self.n_rows];
+        let mut columns = vec![0; n_blocks];
+        let mut values = vec![T::ZERO; n_blocks * B * B];
+        let mut put = |row: usize, column: usize, value: &dyn Fn(usize, usize) -> T| {
+            let k = next[row];
+            next[row] += 1;
+            columns[k] = column as u32;
+            for (at, target) in values[k * B * B..(k + 1) * B * B].iter_mut().enumerate() {
+                *target = value(at / B, at % B);
+            }
+        };
+        for slab in &self.slabs {
+            for row in slab.rows.clone() {
+                // Blocks above the diagonal come from later rows: they find those below it and the diagonal in place.
+                for &(column, block) in &lower[row] {
+                    put(row, column as usize, &|i, j| block[i * B + j]);
+                }
+                let at = (row - slab.rows.start) * B * B;
+                put(row, row, &|i, j| slab.diagonal[at + i * B + j]);
+            }
+        }
+        for (row, blocks) in lower.iter().enumerate() {
+            for &(column, block) in blocks {
+                put(column as usize, row, &|i, j| block[j * B + i]);
+            }
+        }
+        BlockCsr {
+            n_rows: self.n_rows,
+            n_cols: self.n_rows,
+            row_start,
+            columns,
+            values,
+        }
+    }
+
     /// The same matrix with its values, and the inverses of its diagonal blocks, rounded to another type.
     pub fn to_scalar<U: Scalar>(&self) -> SymmetricSlabs<U, B> {
         let slabs = self.slabs.par_iter().map(Slab::to_scalar).collect();
@@ -93,6 +174,25 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
 }
 
 impl<T: Scalar> Slab<T> {
+    /// Columns and blocks below the diagonal of row `row` of the slab, ascending.
+    fn lower_blocks<const B: usize>(&self, row: usize) -> Vec<(u32, &[T])> {
+        let mut found = Vec::new();
+        let take = |blocks: &Blocks<T>, row: usize| {
+            blocks.row_start[row] as usize..blocks.row_start[row + 1] as usize
+        };
+        if let Ok(place) = self.border_rows.binary_search(&(row as u32)) {
+            for k in take(&self.border, place) {
+                let column = self.touched[self.border.columns[k] as usize];
+                found.push((column, &self.border.values[k * B * B..(k + 1) * B * B]));
+            }
+        }
+        for k in take(&self.interior, row) {
+            let column = self.rows.start as u32 + self.interior.columns[k];
+            found.push((column, &self.interior.values[k * B * B..(k + 1) * B * B]));
+        }
+        found
+    }
+
     fn to_scalar<U: Scalar>(&self) -> Slab<U> {
         let round = |values: &[T]| {
             let mut rounded = pages::with_capacity(values.len());
@@ -120,8 +220,7 @@ impl<T: Scalar> Slab<T> {
 /// Number of slabs of a matrix: a power of two such that the slabs of a cube of nodes, numbered layer by layer, have
 /// [`LAYERS`] layers or more.
 ///
-/// Of the couplings of a cube of trilinear hexahedra, 1 in 12 is then one between slabs: 8 slabs for 64^3 nodes, 4.9 %
-/// of the stored blocks.
+/// For 64^3 nodes of trilinear hexahedra that is 8 slabs, and 7 % of the stored blocks couple two of them.
 pub(super) fn n_slabs(n_rows: usize) -> usize {
     let layers = (n_rows as f64).cbrt().round() as usize;
     let most = (layers / LAYERS).clamp(1, MAX_SLABS);
@@ -139,11 +238,28 @@ pub(super) fn slab_rows(row_start: &[usize], n_slabs: usize) -> Vec<Range<usize>
     (0..n_slabs).map(|s| cut(s)..cut(s + 1)).collect()
 }
 
-fn build_slab<S: Scalar, T: Scalar, const B: usize>(
-    full: &BlockCsr<S, B>,
-    rows: Range<usize>,
+/// What slabs are built from.
+struct Source<'a, S, const B: usize> {
+    full: &'a BlockCsr<S, B>,
+    outside: Option<&'a BlockCsr<S, B>>,
     damping: Damping,
+}
+
+impl<'a, S, const B: usize> Source<'a, S, B> {
+    fn of(full: &'a BlockCsr<S, B>, damping: Damping) -> Self {
+        Source {
+            full,
+            outside: None,
+            damping,
+        }
+    }
+}
+
+fn build_slab<S: Scalar, T: Scalar, const B: usize>(
+    source: &Source<S, B>,
+    rows: Range<usize>,
 ) -> Slab<T> {
+    let (full, damping) = (source.full, source.damping);
     let touched = touched_rows(full, &rows);
     let (n_interior, n_border) = count_blocks(full, &rows);
     let n_rows = rows.len();
@@ -158,7 +274,7 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
         rows,
     };
     for row in slab.rows.clone() {
-        slab.push_row(full, row, damping);
+        slab.push_row(source, row);
     }
     let zeros = [T::ZERO; PADDING];
     for values in [&mut slab.interior.values, &mut slab.border.values] {
@@ -171,12 +287,8 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
 
 impl<T: Scalar> Slab<T> {
     /// Takes over the next row.
-    fn push_row<S: Scalar, const B: usize>(
-        &mut self,
-        full: &BlockCsr<S, B>,
-        row: usize,
-        damping: Damping,
-    ) {
+    fn push_row<S: Scalar, const B: usize>(&mut self, source: &Source<S, B>, row: usize) {
+        let (full, damping) = (source.full, source.damping);
         let mut diagonal = [[0.0; B]; B];
         let mut outside = [0.0; B];
         let border_before = self.border.columns.len();
@@ -193,6 +305,11 @@ impl<T: Scalar> Slab<T> {
             }
             if !self.rows.contains(&at) && damping == Damping::L1 {
                 add_row_sums(block, &mut outside);
+            }
+        }
+        if let (Some(blocks), Damping::L1) = (source.outside, damping) {
+            for k in blocks.row(row) {
+                add_row_sums(blocks.block(k), &mut outside);
             }
         }
         self.interior.end_row();

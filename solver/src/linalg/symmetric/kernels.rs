@@ -65,10 +65,9 @@ pub(super) enum Work<'a, T> {
 pub(super) fn run<T: Scalar, const B: usize>(work: Work<T>) -> f64 {
     check::<T, B>(&work);
     #[cfg(target_arch = "x86_64")]
-    let work = match x86::try_run::<T, B>(work) {
-        Ok(result) => return result,
-        Err(work) => work,
-    };
+    if let Some(run) = x86::choose::<T, B>() {
+        return run(work);
+    }
     run_portable::<T, B>(work)
 }
 

@@ -14,21 +14,20 @@ use std::ops::Range;
 /// What is added to the diagonal, relative to it, where a pivot vanishes by rounding: one try after the other.
 const SHIFTS: [f64; 4] = [0.0, 1e-13, 1e-11, 1e-9];
 
-/// A factorized matrix, divided by a scale.
+/// A factorized matrix.
 pub(super) struct CoarseSolver<const C: usize> {
     /// `None` for a matrix without rows.
     factor: Option<Factor>,
     /// This rank's rows.
     rows: Range<usize>,
-    scale: f64,
 }
 
 impl<const C: usize> CoarseSolver<C> {
-    /// Collective. Factorizes `a`; solutions will be those of `a` divided by `scale`.
+    /// Collective. Factorizes `a`.
     ///
     /// # Errors
     /// A matrix that is not positive definite, or too little memory.
-    pub(super) fn new(comm: &Comm, a: &DistMatrix<C>, scale: f64) -> Result<Self> {
+    pub(super) fn new(comm: &Comm, a: &DistMatrix<C>) -> Result<Self> {
         let whole = replicate(comm, a);
         let first = a.map().offset() as usize;
         let factor = if whole.n_rows == 0 {
@@ -39,7 +38,6 @@ impl<const C: usize> CoarseSolver<C> {
         Ok(CoarseSolver {
             factor,
             rows: first..first + a.map().n_owned(),
-            scale,
         })
     }
 
@@ -47,11 +45,7 @@ impl<const C: usize> CoarseSolver<C> {
     pub(super) fn solve(&self, comm: &Comm, b: &[[f32; C]], x: &mut [[f32; C]]) {
         let whole = replicate_vector(comm, b);
         let Some(factor) = &self.factor else { return };
-        let mut solution: Vec<f64> = whole
-            .as_flattened()
-            .iter()
-            .map(|b| self.scale * f64::from(*b))
-            .collect();
+        let mut solution: Vec<f64> = whole.as_flattened().iter().map(|b| f64::from(*b)).collect();
         if factor.solve(&mut solution).is_err() {
             // Out of memory; the method that uses this preconditioner stops at numbers that are not finite.
             solution.fill(f64::NAN);
@@ -98,7 +92,7 @@ mod tests {
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let matrix = distribute(comm, &a);
-                let solver = CoarseSolver::new(comm, &matrix, 4.0).expect("positive definite");
+                let solver = CoarseSolver::new(comm, &matrix).expect("positive definite");
                 let b: Vec<[f32; 3]> = (0..matrix.map().n_owned())
                     .map(|i| [1.0, matrix.map().global(i) as f32, -2.0])
                     .collect();
@@ -108,7 +102,7 @@ mod tests {
                 let mut ax = vec![0.0; x.len()];
                 matrix.apply(comm, &x, &mut ax);
                 for (ax, b) in ax.iter().zip(b.iter().flatten()) {
-                    assert!((ax / 4.0 - f64::from(*b)).abs() < 1e-3, "{ax} {b}");
+                    assert!((ax - f64::from(*b)).abs() < 1e-3, "{ax} {b}");
                 }
             });
         }
@@ -118,7 +112,7 @@ mod tests {
     fn no_rows_and_vanishing_pivots_are_borne() {
         run_threads(2, |comm| {
             let nothing = distribute(comm, &BlockCsr::<f64, 3>::from_blocks(0, 0, Vec::new()));
-            CoarseSolver::new(comm, &nothing, 1.0)
+            CoarseSolver::new(comm, &nothing)
                 .expect("empty")
                 .solve(comm, &[], &mut []);
 
@@ -126,9 +120,9 @@ mod tests {
             let pair = [(0, 0, 1.0), (0, 1, -1.0), (1, 0, -1.0), (1, 1, 1.0)];
             let blocks = pair.map(|(i, j, v)| (i, j, [[v]])).to_vec();
             let singular = distribute(comm, &BlockCsr::from_blocks(2, 2, blocks));
-            CoarseSolver::new(comm, &singular, 1.0).expect("made regular");
+            CoarseSolver::new(comm, &singular).expect("made regular");
             let negative = BlockCsr::from_blocks(2, 2, vec![(0, 0, [[1.0]]), (1, 1, [[-1.0]])]);
-            assert!(CoarseSolver::new(comm, &distribute(comm, &negative), 1.0).is_err());
+            assert!(CoarseSolver::new(comm, &distribute(comm, &negative)).is_err());
         });
     }
 }

@@ -10,7 +10,9 @@ use super::coarse_rows::{Columns, PartialRows, gather_rows};
 use super::sparse_row::SparseRow;
 use super::transfer::{Prolongator, slab_ranges};
 use crate::linalg::DistMatrix;
-use crate::linalg::vectorize::{Kernel, add_product, add_transposed_product, as_blocks, dispatch};
+use crate::linalg::vectorize::{
+    Kernel, add_product, add_transposed_product, as_blocks, dispatch, widen,
+};
 use fem_mesh::Comm;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
@@ -112,7 +114,7 @@ impl<const B: usize, const C: usize> Kernel for Product<'_, B, C> {
             }
             let range = p.row_start[row] as usize..p.row_start[row + 1] as usize;
             for (block, &coarse) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
-                let block = block.map(|row| row.map(f64::from));
+                let block = widen(block);
                 let place = &mut place_of[coarse as usize];
                 if *place == NO_PLACE {
                     *place = sums.start_row(coarse);
@@ -138,7 +140,6 @@ fn add_to_row<const FMA: bool, const B: usize, const C: usize>(
     row_of_p: (&[u32], &[[[f32; C]; B]]),
 ) {
     for (&column, p) in row_of_p.0.iter().zip(row_of_p.1) {
-        let p = p.map(|row| row.map(f64::from));
-        add_product::<FMA, f64, B, B, C>(block, &p, row.block(column));
+        add_product::<FMA, f64, B, B, C>(block, &widen(p), row.block(column));
     }
 }

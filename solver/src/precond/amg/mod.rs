@@ -6,7 +6,7 @@
 //!
 //! Set-up: strength -> aggregate -> tentative -> smooth (prolongator) -> galerkin (coarse matrix), level by level, until
 //! the matrix is small enough for `coarse`; second-order models first go to their `corners`. A cycle: smoother,
-//! transfer, coarser level, transfer, smoother, all in single precision on matrices divided by one power of two.
+//! transfer, coarser level, transfer, smoother, all in single precision.
 //!
 //! Vanek, Mandel and Brezina, Computing 56 (1996) 179; Stueben, J. Comput. Appl. Math. 128 (2001) 281.
 //!
@@ -33,7 +33,7 @@ mod transfer;
 
 use crate::linalg::{DistMatrix, LinearOperator};
 use corners::{CornerInterpolation, CornerLevel, coarsen_to_corners};
-use fem_mesh::{Comm, Error, Result};
+use fem_mesh::{Comm, Result};
 use level::{Level, Tail};
 use report::{Report, Step};
 use setup::{Coarsened, Setup};
@@ -74,8 +74,6 @@ pub struct Amg<const B: usize, const C: usize> {
     corners: Option<Level<B, B, CornerInterpolation<B>>>,
     first: Level<B, C, Prolongator<B, C>>,
     tail: Tail<C>,
-    /// Power of two by which the matrix was divided.
-    scale: f64,
     /// Right-hand side and solution of a cycle.
     vectors: RefCell<[Vec<[f32; B]>; 2]>,
     report: Report,
@@ -92,10 +90,8 @@ impl<const B: usize, const C: usize> Amg<B, C> {
         nodes: NodeData<B, C>,
         options: &AmgOptions,
     ) -> Result<Self> {
-        let scale = scale_of(comm, matrix)?;
         let mut setup = Setup {
             options,
-            scale,
             n_coarsenings: 0,
             report: Report::default(),
         };
@@ -112,7 +108,7 @@ impl<const B: usize, const C: usize> Amg<B, C> {
                 });
                 let smoother = setup
                     .report
-                    .time(Step::Smoother, || GaussSeidel::new(comm, matrix, scale))?;
+                    .time(Step::Smoother, || GaussSeidel::new(matrix));
                 setup.report.add_level(comm, &corner_matrix);
                 let level = Level::new(smoother, interpolation, matrix.map().n_owned());
                 (
@@ -136,7 +132,6 @@ impl<const B: usize, const C: usize> Amg<B, C> {
             corners,
             first,
             tail,
-            scale,
             vectors,
             report,
         })
@@ -158,25 +153,6 @@ impl<const B: usize, const C: usize> Amg<B, C> {
             None => aggregated(b, x),
         }
     }
-}
-
-/// Collective. The power of two at the largest diagonal entry: numbers of single precision so stay in range whatever
-/// the units.
-fn scale_of<const B: usize>(comm: &Comm, matrix: &DistMatrix<B>) -> Result<f64> {
-    let diagonal = |row: usize| {
-        let block = matrix.diagonal_block(row);
-        (0..B).map(move |c| block[c][c].abs())
-    };
-    let largest = comm.max(
-        (0..matrix.map().n_owned())
-            .flat_map(diagonal)
-            .fold(0.0, f64::max),
-    );
-    if largest.is_finite() {
-        return Ok(power_of_two(largest));
-    }
-    Err(Error::model("the diagonal of the matrix is not finite")
-        .advice("look for zero or huge values among the material data and the coordinates"))
 }
 
 /// The largest power of two not above `value`; 1 for 0.
@@ -201,9 +177,8 @@ impl<const B: usize, const C: usize> LinearOperator for Amg<B, C> {
             *b = (x / size) as f32;
         }
         self.cycle(comm, b, solution);
-        let factor = size / self.scale;
         for (y, value) in y.iter_mut().zip(solution.as_flattened()) {
-            *y = factor * f64::from(*value);
+            *y = size * f64::from(*value);
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::precond::BlockJacobi;
 use fem_mesh::{Comm, IndexMap, Result};
 
 /// Most scalar rows of a matrix that is solved directly.
-const MAX_SOLVED: u64 = 600;
+const MAX_SOLVED: u64 = 1200;
 /// Fewest rows a rank for which distributed work pays.
 const MIN_ROWS_PER_RANK: u64 = 256;
 /// A level that keeps more than this part of the rows is the last.
@@ -40,8 +40,6 @@ pub(super) struct Coarsened<const B: usize, const C: usize> {
 /// What all levels are made with.
 pub(super) struct Setup<'a> {
     pub(super) options: &'a AmgOptions,
-    /// By which all matrices are divided before they become single precision.
-    pub(super) scale: f64,
     /// Aggregations so far.
     pub(super) n_coarsenings: i32,
     pub(super) report: Report,
@@ -77,15 +75,13 @@ impl Setup<'_> {
         } = self
             .report
             .time(Step::Tentative, || tentative(&aggregates, near_nullspace));
-        let smoother = self
-            .report
-            .time(Step::Smoother, || GaussSeidel::new(comm, a, self.scale))?;
+        let smoother = self.report.time(Step::Smoother, || GaussSeidel::new(a));
         let inverse = self
             .report
             .time(Step::Spectrum, || BlockJacobi::new(comm, a))?;
-        let largest = self
-            .report
-            .time(Step::Spectrum, || largest_eigenvalue(comm, a, &inverse))?;
+        let largest = self.report.time(Step::Spectrum, || {
+            largest_eigenvalue(comm, a.map(), &smoother, &inverse)
+        })?;
         let omega = 4.0 / 3.0 / largest;
         let p = self.report.time(Step::Prolongator, || {
             smoothed_prolongator(comm, a, &aggregates, rows, inverse.blocks(), omega)
@@ -134,10 +130,9 @@ impl Setup<'_> {
             near_nullspace = coarser.near_nullspace;
         }
         self.report.add_level(comm, &matrix);
-        let scale = self.scale;
         let solver = self
             .report
-            .time(Step::Coarse, || CoarseSolver::new(comm, &matrix, scale))?;
+            .time(Step::Coarse, || CoarseSolver::new(comm, &matrix))?;
         Ok(Tail {
             levels,
             end: End::Solved(solver),

@@ -7,7 +7,7 @@
 use super::aggregate::{Aggregates, NONE};
 use super::transfer::Prolongator;
 use crate::linalg::DistMatrix;
-use crate::linalg::vectorize::{Kernel, add_product, as_blocks, dispatch};
+use crate::linalg::vectorize::{Kernel, add_product, as_blocks, dispatch, narrow};
 use fem_mesh::{Comm, IndexMap};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
@@ -164,13 +164,16 @@ impl<const B: usize, const C: usize> Kernel for Smooth<'_, B, C> {
             }
             row_sums.sort_unstable_by_key(|(column, _)| *column);
             found.lengths.push(row_sums.len() as u32);
+            let mut step = self.inverse[row];
+            for value in step.as_flattened_mut() {
+                *value *= -self.omega;
+            }
             for (column, sum) in &row_sums {
                 let own = self.aggregate[row] == *column;
                 let mut block = if own { self.t[row] } else { [[0.0; C]; B] };
-                let step = self.inverse[row].map(|row| row.map(|v| -self.omega * v));
                 add_product::<FMA, f64, B, B, C>(&step, sum, &mut block);
                 found.columns.push(*column);
-                found.blocks.push(block.map(|row| row.map(|v| v as f32)));
+                found.blocks.push(narrow(&block));
             }
         }
         found

@@ -5,7 +5,7 @@
 //!
 //! Invariant: knows numbers and ranks only.
 
-use crate::linalg::vectorize::{Kernel, add_transposed_product, dispatch, madd};
+use crate::linalg::vectorize::{Kernel, dispatch, madd};
 use fem_mesh::{Comm, Halo, IndexMap};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
@@ -160,14 +160,14 @@ impl<const B: usize, const C: usize> Kernel for Restrict<'_, B, C> {
         let mut sums = vec![[0.0f32; C]; self.slab.columns.len()];
         for row in self.slab.rows.clone() {
             let range = p.row_start[row] as usize..p.row_start[row + 1] as usize;
-            let fine = self.fine[row].map(|value| [value]);
+            let fine = &self.fine[row];
             for (block, &column) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
                 let sum = &mut sums[column as usize - low];
-                add_transposed_product::<FMA, f32, 1, B, C>(
-                    &fine,
-                    block,
-                    std::array::from_mut(sum),
-                );
+                for b in 0..B {
+                    for c in 0..C {
+                        sum[c] = madd::<FMA, f32>(block[b][c], fine[b], sum[c]);
+                    }
+                }
             }
         }
         sums
@@ -199,7 +199,13 @@ impl<const B: usize, const C: usize> Kernel for Prolong<'_, B, C> {
                     }
                 }
             }
-            *fine = sum.map(|lanes| lanes.iter().sum());
+            for b in 0..B {
+                let mut total = 0.0;
+                for c in 0..C {
+                    total += sum[b][c];
+                }
+                fine[b] = total;
+            }
         }
     }
 }
