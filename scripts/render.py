@@ -16,8 +16,11 @@ import os
 import sys
 import warnings
 
-import numpy
-from vtkmodules.util.numpy_support import vtk_to_numpy
+try:
+    import numpy
+    from vtkmodules.util.numpy_support import vtk_to_numpy
+except ImportError as error:
+    sys.exit(f"render.py: {error.name} is missing; run it with .venv/bin/python (see `make setup-test`) or with pvbatch")
 
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 
@@ -93,7 +96,7 @@ def check_fields(data, arguments):
     """Ends with a message if the file lacks what the picture shows."""
     for name in ("displacement", arguments.field):
         if data.GetPointData().GetArray(name) is None:
-            sys.exit(f"{arguments.file} has no point field {name}")
+            sys.exit(f"render.py: {arguments.file} has no point field {name}")
 
 
 def caption(arguments, factor):
@@ -107,6 +110,8 @@ def render_with_paraview(arguments):
     from paraview import servermanager, simple
 
     source = simple.OpenDataFile(arguments.file)
+    if source is None:
+        sys.exit(f"render.py: ParaView does not open {arguments.file}; 5.11 and older open results.hdf.series")
     source.UpdatePipeline()
     data = servermanager.Fetch(source)
     check_fields(data, arguments)
@@ -153,9 +158,16 @@ def read_with_vtk(path):
     from vtkmodules.vtkIOHDF import vtkHDFReader
 
     if path.endswith(".series"):
-        with open(path, encoding="utf-8") as series:
-            path = os.path.join(os.path.dirname(path), json.load(series)["files"][0]["name"])
+        try:
+            with open(path, encoding="utf-8") as series:
+                path = os.path.join(os.path.dirname(path), json.load(series)["files"][0]["name"])
+        except (ValueError, KeyError, IndexError):
+            sys.exit(f"render.py: {path} is not a series file")
+        if not os.path.isfile(path):
+            sys.exit(f"render.py: there is no file {path}")
     reader = vtkHDFReader()
+    if not reader.CanReadFile(path):
+        sys.exit(f"render.py: {path} is not a VTKHDF file")
     reader.SetFileName(path)
     reader.Update()
     data = reader.GetOutputDataObject(0)
@@ -314,6 +326,11 @@ def main():
     parser.add_argument("--size", type=lambda s: [int(x) for x in s.split("x")], default=[1200, 800], metavar="WxH")
     parser.add_argument("--title", default="")
     arguments = parser.parse_args()
+    if not os.path.isfile(arguments.file):
+        sys.exit(f"render.py: there is no file {arguments.file}")
+    folder = os.path.dirname(os.path.abspath(arguments.picture))
+    if not os.path.isdir(folder):
+        sys.exit(f"render.py: there is no directory {folder} for the picture")
     try:
         import paraview.servermanager  # noqa: F401
     except ImportError:

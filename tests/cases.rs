@@ -18,12 +18,21 @@ fn every_case_passes_its_checks_on_every_number_of_ranks() {
             .filter(|e| e.as_ref().unwrap().path().join("case.toml").exists())
             .count();
         assert!(n_cases >= 12, "only {n_cases} cases");
-        assert!(
-            run.stdout.matches(" pass").count() >= n_cases,
+        assert_eq!(
+            run.stdout.matches("  pass  ").count(),
+            n_cases,
             "{}",
             run.stdout
         );
     }
+    let patch = cases.join("patch-hex8").display().to_string();
+    let run = on_ranks(0, &root(), &["verify", "-v", &patch]).expect_code(0);
+    assert!(
+        run.stdout.matches("  pass  ").count() > 20,
+        "{}",
+        run.stdout
+    );
+    on_ranks(0, &root(), &["verify", "no/such/case"]).expect_code(2);
 }
 
 #[test]

@@ -61,6 +61,76 @@ fn quiet_is_quiet_and_output_goes_where_it_is_sent() {
 }
 
 #[test]
+fn warnings_are_shown_once_though_quiet_and_counted_below_the_table() {
+    let set = "[[set]]\nname = \"nobody\"\nnodes_in_box = { min = [9.0, 9.0, 9.0] }\n";
+    for n in rank_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let case = write_case(folder.path(), &box_case([2, 1, 1], "hex8", set));
+        let softer = ["--set", "material.0.young=2.0"];
+        let args = [&["run", &case, "--quiet"][..], &softer].concat();
+        let run = on_ranks(n, folder.path(), &args).expect_code(0);
+        let warnings: Vec<&str> = run
+            .stderr
+            .lines()
+            .filter(|l| l.starts_with("warning: "))
+            .collect();
+        assert_eq!(warnings.len(), 2, "{}", run.stderr);
+        assert!(warnings[0].contains("\"nobody\" has no members"));
+        assert!(warnings[1].contains("% of the size of the model"));
+        assert!(run.stdout.contains("\n2 warnings"), "{}", run.stdout);
+        let summary = summary(&folder.path().join("results"));
+        assert_eq!(summary["warnings"].as_array().unwrap().len(), 2);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let case = write_case(folder.path(), &box_case([2, 1, 1], "hex8", ""));
+    for (change, text) in [
+        ("load.0.on=\"xmin\"", "no load acts where"),
+        ("load=[]", "the solution is zero"),
+    ] {
+        let run = alone(folder.path(), &[&case, "-q", "--set", change]).expect_code(0);
+        assert!(run.stderr.contains(text), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn the_table_and_the_summary_say_what_and_where() {
+    let probes = "[[probe]]\nname = \"end\"\nset = \"xmax\"\nfield = \"displacement\"\n\
+                  [[probe]]\nname = \"root\"\nset = \"xmin\"\nfield = \"reaction\"\n\
+                  [[probe]]\nname = \"mid\"\nat = [1.0, 0.5, 0.5]\nfield = \"stress\"\n\
+                  [[check]]\nprobe = \"root\"\ncomponent = 2\nexpected = 1.0\ntolerance = 1e-6\nsource = \"Newton\"\n";
+    for n in rank_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = format!("units = \"SI\"\n{}", box_case([4, 2, 2], "hex8", probes));
+        let case = write_case(folder.path(), &text);
+        let run = on_ranks(n, folder.path(), &["run", &case, "-q"]).expect_code(0);
+        for text in [
+            "units ",
+            "mean over xmax",
+            "sum over xmin",
+            "at (1, 0.5, 0.5)",
+            "szx ",
+            "check root fz",
+            "fy             0   fz   1.00000e+00",
+            "Newton",
+            "(target 1.0e-08",
+        ] {
+            assert!(run.stdout.contains(text), "{text} in {}", run.stdout);
+        }
+        let summary = summary(&folder.path().join("results"));
+        assert_eq!(summary["units"], "SI");
+        assert_eq!(summary["probes"][0]["set"], "xmax");
+        assert_eq!(summary["probes"][2]["at"][0], 1.0);
+        assert_eq!(summary["probes"][2]["field"], "stress");
+        assert_eq!(summary["checks"][0]["source"], "Newton");
+        // The free end moves most; the clamped one is stressed most.
+        let results = &summary["results"];
+        assert_eq!(results["max_displacement_at"]["at"][0], 2.0);
+        assert_eq!(results["max_von_mises_at"]["at"][0], 0.0);
+        assert!(results["max_von_mises_at"]["node"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
 fn a_second_run_replaces_the_first_and_a_failed_one_keeps_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let case = write_case(folder.path(), &box_case([2, 1, 1], "hex8", ""));
@@ -74,6 +144,20 @@ fn a_second_run_replaces_the_first_and_a_failed_one_keeps_its_results() {
     )
     .expect_code(2);
     assert!(std::fs::read(&file).unwrap() == before);
+    let run = alone(
+        folder.path(),
+        &[&case, "-q", "--set", "load.0.on=\"nowhere\""],
+    )
+    .expect_code(2);
+    assert!(
+        run.stderr.contains(
+            "results.vtkhdf is of an earlier run; its summary is kept as summary.previous.json"
+        ),
+        "{}",
+        run.stderr
+    );
+    let kept = std::fs::read_to_string(folder.path().join("results/summary.previous.json"));
+    assert!(kept.unwrap().contains("\"converged\""));
 }
 
 #[test]
@@ -101,9 +185,14 @@ fn check_solves_nothing_and_tells_the_size() {
         let folder = tempfile::tempdir().unwrap();
         let case = write_case(folder.path(), &box_case([4, 2, 2], "hex20", ""));
         let run = on_ranks(n, folder.path(), &["check", &case]).expect_code(0);
-        for text in ["hex20", "memory", "xmin"] {
+        for text in ["hex20", "memory", "xmin", "mass", "volume", "2.00000e+00"] {
             assert!(run.stdout.contains(text), "{text} in {}", run.stdout);
         }
+        assert!(run.stdout.contains("fx   1.00000e-01"), "{}", run.stdout);
+        let probe = "[[probe]]\nname = \"far\"\nat = [9.0, 0.5, 0.5]\nfield = \"stress\"\n";
+        let case = write_case(folder.path(), &box_case([4, 2, 2], "hex20", probe));
+        let run = on_ranks(n, folder.path(), &["check", &case]).expect_code(2);
+        assert!(run.stderr.contains("outside the mesh"), "{}", run.stderr);
         assert!(!folder.path().join("results").exists());
     }
 }
@@ -151,6 +240,9 @@ fn mesh_info_and_schema_print_what_they_name() {
     let schema = alone(&root(), &["schema"]).expect_code(0);
     let schema: Value = serde_json::from_str(&schema.stdout).expect("the schema is JSON");
     assert!(schema["properties"]["solver"].is_object());
+    let reference = alone(&root(), &["schema", "--markdown"]).expect_code(0);
+    let written = std::fs::read_to_string(root().join("docs/case-file.md")).unwrap();
+    assert_eq!(reference.stdout, written);
 }
 
 #[test]
@@ -164,6 +256,8 @@ fn wrong_arguments_are_one_message_and_code_2() {
             run.stderr
         );
     }
+    let run = alone(&root(), &["ru", "case.toml"]).expect_code(2);
+    assert!(run.stderr.contains("did you mean `run`?"), "{}", run.stderr);
     alone(&root(), &["--version"]).expect_code(0);
     alone(&root(), &["--help"]).expect_code(0);
 }

@@ -12,26 +12,18 @@ mod cover;
 pub use catalog::{ALL, FoundSet, SetCatalog, SetKind, SetUse};
 pub use cover::{Cover, assign_materials, check_cover};
 
-use crate::case::{Case, Place, ProbeAt, Selection};
+use crate::case::{Case, Place, ProbeAt};
 use fem_mesh::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks that no `[[set]]` redefines a set of the mesh or `all`. `sets` are those of the mesh alone.
+/// Checks that no `[[set]]` has the name of a set of the mesh or of `all`. `sets` are those of the mesh alone.
 ///
 /// # Errors
-/// A name is taken, whatever the case of its letters.
+/// A name is taken by a set of any kind, whatever the case of its letters.
 pub fn check_definitions(case: &Case, sets: &SetCatalog) -> Result<()> {
     for definition in &case.sets {
-        let kind = match definition.selection {
-            Selection::NodesInBox { .. } => SetKind::Node,
-            Selection::FacesInBox { .. } => SetKind::Face,
-            Selection::ElementsInBox { .. } => SetKind::Cell,
-        };
         let lower = definition.name.to_lowercase();
-        if let Some(set) = sets
-            .iter()
-            .find(|set| set.kind == kind && set.name.to_lowercase() == lower)
-        {
+        if let Some(set) = sets.iter().find(|set| set.name.to_lowercase() == lower) {
             let what = format!(
                 "[[set]] \"{}\" has the name of {} of the mesh",
                 definition.name,
@@ -97,10 +89,22 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
             )?;
         }
     }
-    Ok(warnings(case))
+    Ok(warnings(case, sets))
 }
 
-fn warnings(case: &Case) -> Vec<String> {
+fn warnings(case: &Case, sets: &SetCatalog) -> Vec<String> {
+    let is_empty = |name: &str| {
+        sets.iter()
+            .any(|set| set.name == name && set.n_members == 0)
+    };
+    // One that is used is an error by now.
+    let empty = case.sets.iter().filter(|set| is_empty(&set.name));
+    let mut warnings: Vec<String> = empty
+        .map(|set| {
+            let what = format!("[[set]] \"{}\" has no members; nothing uses it", set.name);
+            case.error_at(set.place, what).to_string()
+        })
+        .collect();
     let moves = case
         .constraints
         .iter()
@@ -108,11 +112,11 @@ fn warnings(case: &Case) -> Vec<String> {
         .any(|value| value.is_some_and(|u| u != 0.0));
     if case.loads.is_empty() && !moves {
         let path = case.path.display();
-        return vec![format!(
+        warnings.push(format!(
             "{path}: there is no [[load]] and no prescribed displacement but 0: the solution is zero"
-        )];
+        ));
     }
-    Vec::new()
+    warnings
 }
 
 fn find_all<'s>(
@@ -202,13 +206,28 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_set_that_nothing_uses_is_warned_of() {
+        let text = "[[load]]\non = \"Top\"\npressure = 1\n[[set]]\nname = \"nothing\"\nfaces_in_box = {}\n";
+        assert_eq!(
+            check_against_sets(&case(text), &catalog()).unwrap(),
+            ["case.toml:11:8: [[set]] \"nothing\" has no members; nothing uses it"]
+        );
+    }
+
+    #[test]
     fn definitions_take_no_name_that_is_there() {
         let define = |name: &str| {
             case(&format!(
                 "[[set]]\nname = \"{name}\"\nelements_in_box = {{}}\n"
             ))
         };
-        assert!(check_definitions(&define("top"), &catalog()).is_ok());
+        assert!(check_definitions(&define("middle"), &catalog()).is_ok());
+        let taken = check_definitions(&define("top"), &catalog()).unwrap_err();
+        assert!(
+            taken
+                .to_string()
+                .contains("[[set]] \"top\" has the name of a face set of the mesh")
+        );
         assert!(check_definitions(&define("All"), &catalog()).is_err());
     }
 }

@@ -1,6 +1,10 @@
-//! JSON Schema of the case file, for completion and checks in editors.
+//! JSON Schema of the case file, for completion and checks in editors; and its reference, for readers.
 //!
 //! Invariant: made from the same list of keys that the parser obeys; says nothing of its own.
+
+mod reference;
+
+pub use reference::case_reference;
 
 use crate::case::keys::{Kind, Need, Range, TableSpec, is_available};
 use crate::case::tables::ROOT;

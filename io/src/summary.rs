@@ -36,6 +36,8 @@ pub struct Summary {
     /// Name and version of the program.
     pub program: String,
     pub title: String,
+    /// The case's label of its unit set.
+    pub units: String,
     pub status: Status,
     /// Exit code of the program.
     pub exit_code: i32,
@@ -102,6 +104,8 @@ pub struct SolverSummary {
     pub preconditioner: String,
     /// Why this method.
     pub reason: String,
+    /// What `true_residual` was to reach.
+    pub tolerance: f64,
     pub iterations: u64,
     /// ‖b-Ax‖/‖b‖, recomputed from the matrix.
     pub true_residual: f64,
@@ -150,13 +154,26 @@ pub struct Memory {
 pub struct ResultSummary {
     /// Largest length of a nodal displacement.
     pub max_displacement: f64,
+    /// Where that is.
+    pub max_displacement_at: Option<NodePlace>,
     /// Largest nodal von Mises stress.
     pub max_von_mises: f64,
+    /// Where that is.
+    pub max_von_mises_at: Option<NodePlace>,
     pub strain_energy: f64,
     pub reaction_sum: [f64; 3],
     pub load_sum: [f64; 3],
     /// ‖reaction_sum + load_sum‖ relative to the larger of the two.
     pub balance_error: f64,
+}
+
+/// A node of the mesh.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct NodePlace {
+    /// Its number in the input.
+    pub node: u64,
+    /// Its coordinates before loading.
+    pub at: [f64; 3],
 }
 
 /// A vibration mode.
@@ -171,7 +188,21 @@ pub struct Mode {
 #[allow(missing_docs)]
 pub struct Probe {
     pub name: String,
+    /// Name of the field.
+    pub field: String,
+    #[serde(flatten)]
+    pub place: ProbePlace,
     pub value: ProbeValue,
+}
+
+/// Where a probe looks: the key `at` with a point, or `set` with a name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbePlace {
+    /// A point.
+    At([f64; 3]),
+    /// The nodes of a set.
+    Set(String),
 }
 
 /// A number for a scalar field, a list for one with components.
@@ -198,6 +229,8 @@ pub struct Check {
     /// Largest error that passes.
     pub tolerance: f64,
     pub pass: bool,
+    /// Where the expected value comes from.
+    pub source: String,
 }
 
 impl Default for Summary {
@@ -205,6 +238,7 @@ impl Default for Summary {
         Summary {
             program: concat!("fem-solve ", env!("CARGO_PKG_VERSION")).to_owned(),
             title: String::new(),
+            units: String::new(),
             status: Status::Failed,
             exit_code: ErrorKind::Machine.exit_code(),
             error: None,
@@ -256,7 +290,7 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
-    use super::{Check, Mode, Probe, ProbeValue, Status, Summary};
+    use super::{Check, Mode, Probe, ProbePlace, ProbeValue, Status, Summary};
     use fem_mesh::Error;
     use serde_json::Value;
 
@@ -278,7 +312,7 @@ mod tests {
             ("partition", "method imbalance edge_cut halo_nodes_max"),
             (
                 "solver",
-                "method preconditioner iterations true_residual backward_error history levels",
+                "method preconditioner reason tolerance iterations true_residual backward_error history levels",
             ),
             (
                 "time_s",
@@ -287,7 +321,8 @@ mod tests {
             ("memory_mib", "peak_per_rank peak_total"),
             (
                 "results",
-                "max_displacement max_von_mises strain_energy reaction_sum load_sum balance_error",
+                "max_displacement max_displacement_at max_von_mises max_von_mises_at strain_energy reaction_sum load_sum \
+                 balance_error",
             ),
         ];
         for (part, names) in expected {
@@ -300,6 +335,7 @@ mod tests {
         for name in [
             "program",
             "title",
+            "units",
             "status",
             "exit_code",
             "error",
@@ -340,10 +376,14 @@ mod tests {
         summary.results.reaction_sum[1] = f64::INFINITY;
         summary.probes.push(Probe {
             name: "tip".to_owned(),
+            field: "displacement".to_owned(),
+            place: ProbePlace::Set("end".to_owned()),
             value: ProbeValue::Components(vec![1.0, f64::NAN]),
         });
         summary.probes.push(Probe {
             name: "top".to_owned(),
+            field: "von_mises".to_owned(),
+            place: ProbePlace::At([1.0, 2.0, 3.0]),
             value: ProbeValue::Scalar(2.5),
         });
         summary.checks.push(Check {
@@ -359,8 +399,9 @@ mod tests {
         assert!(json["checks"][0]["error"].is_null() && json["modes"][0]["frequency_hz"].is_null());
         assert_eq!(
             json["probes"][0],
-            serde_json::json!({ "name": "tip", "value": [1.0, null] })
+            serde_json::json!({ "name": "tip", "field": "displacement", "set": "end", "value": [1.0, null] })
         );
+        assert_eq!(json["probes"][1]["at"], serde_json::json!([1.0, 2.0, 3.0]));
         assert_eq!(json["probes"][1]["value"], 2.5);
     }
 

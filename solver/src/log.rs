@@ -1,19 +1,28 @@
 //! What the user sees while the program runs: phases with their times, a bar for the solver, notes and warnings.
 //!
-//! Everything goes to stderr, from rank 0 only: bars on a terminal, plain lines otherwise, nothing when quiet.
+//! Everything goes to stderr, from rank 0 only: bars on a terminal, plain lines otherwise; when quiet, only warnings
+//! and remarks about files.
 //! Also measures: seconds of each phase, peak memory of this process.
 //!
 //! Invariant: knows no model; never communicates.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 /// Seconds between two lines of progress where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Log of one rank; speaks only if it was made with `speaks`.
+/// Writes a line to stderr. A full disk or a closed pipe behind it does not end a run.
+pub fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Log of one rank.
 pub struct Log {
+    /// Whether warnings are shown.
+    warns: bool,
+    /// Whether progress is shown.
     speaks: bool,
     terminal: bool,
     start: Instant,
@@ -24,8 +33,14 @@ pub struct Log {
 impl Log {
     /// `speaks`: whether this rank writes to stderr.
     pub fn new(speaks: bool) -> Self {
+        Log::with_progress(speaks, speaks)
+    }
+
+    /// `warns`: whether this rank shows warnings; `speaks`: whether it shows progress.
+    pub fn with_progress(warns: bool, speaks: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         Log {
+            warns,
             speaks,
             terminal,
             start: Instant::now(),
@@ -37,15 +52,22 @@ impl Log {
     /// A line of information.
     pub fn note(&self, text: &str) {
         if self.speaks {
-            eprintln!("{text}");
+            tell(text);
         }
     }
 
-    /// A warning: shown, and kept for the summary.
+    /// A line that is shown though progress is not.
+    pub fn remark(&self, text: &str) {
+        if self.warns {
+            tell(&format!("note: {text}"));
+        }
+    }
+
+    /// A warning: shown whether progress is shown or not, and kept for the summary.
     pub fn warn(&mut self, text: impl Into<String>) {
         let text = text.into();
-        if self.speaks {
-            eprintln!("warning: {text}");
+        if self.warns {
+            tell(&format!("warning: {text}"));
         }
         self.warnings.push(text);
     }
@@ -70,10 +92,10 @@ impl Log {
             spinner.finish_and_clear();
         }
         if self.speaks {
-            eprintln!(
+            tell(&format!(
                 "[{:8.2} s] {label}: {seconds:.3} s",
                 self.start.elapsed().as_secs_f64()
-            );
+            ));
         }
         match self.phases.iter_mut().find(|(n, _)| *n == name) {
             Some((_, total)) => *total += seconds,
@@ -136,15 +158,15 @@ impl ResidualDisplay {
             let done = (residual.ln() / self.tolerance.ln()).clamp(0.0, 1.0);
             bar.set_position((1000.0 * done) as u64);
             bar.set_message(format!(
-                "iteration {iteration}, residual {residual:.2e} of {:.0e}",
+                "iteration {iteration}, relative residual {residual:.2e} (target {:.0e})",
                 self.tolerance
             ));
         } else if self.lines && self.last_line.elapsed() >= LINE_INTERVAL {
             self.last_line = Instant::now();
-            eprintln!(
-                "  solve: iteration {iteration}, residual {residual:.2e} of {:.0e}",
+            tell(&format!(
+                "  solve: iteration {iteration}, relative residual {residual:.2e} (target {:.0e})",
                 self.tolerance
-            );
+            ));
         }
     }
 }
@@ -186,6 +208,13 @@ mod tests {
         assert!(log.seconds("solve") >= 0.01);
         assert_eq!(log.seconds("write"), 0.0);
         assert!(log.total_seconds() >= log.seconds("solve"));
+    }
+
+    #[test]
+    fn warnings_are_kept_whether_shown_or_not() {
+        let mut log = Log::with_progress(false, false);
+        log.warn("flat elements");
+        assert_eq!(log.warnings(), ["flat elements"]);
     }
 
     #[test]

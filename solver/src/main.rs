@@ -3,6 +3,7 @@
 mod cli;
 
 use fem_mesh::Comm;
+use fem_solve::log::tell;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -11,7 +12,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // There is no group of ranks to ask who speaks; the launcher's variables tell.
             if is_first_process() {
-                eprintln!("error: {error}");
+                tell(&format!("error: {error}"));
             }
             return exit_code(error.exit_code());
         }

@@ -1,4 +1,5 @@
-//! Whether the supports hold every body: the rigid motions that the constraints leave free, by name.
+//! Whether the supports hold every body: the rigid motions that the constraints leave free, by name; and whether they
+//! hold so much that the loads do nothing.
 //!
 //! For each connected body the six rigid motions about its centroid (rotations scaled by the body's size) are
 //! restricted to the constrained degrees of freedom; a motion in the null space of their 6x6 Gram matrix is not
@@ -6,9 +7,9 @@
 //!
 //! Invariant: looks at coordinates and fixed degrees of freedom only, never at stiffness.
 
-use crate::model::Model;
+use crate::model::{Load, Model};
 use fem_mesh::halo::Halo;
-use fem_mesh::{Comm, components};
+use fem_mesh::{CellFace, Comm, components};
 use nalgebra::{Matrix3, Matrix6, Vector3, Vector6};
 use std::collections::BTreeMap;
 
@@ -128,6 +129,43 @@ pub fn free_bodies(comm: &Comm, model: &Model, halo: &Halo) -> Vec<FreeBody> {
     let mut free: Vec<FreeBody> = bodies.values().filter_map(free_motions_of).collect();
     free.sort_by_key(|body| (std::cmp::Reverse(body.n_nodes), body.first_node_id));
     free
+}
+
+/// Collective. Whether there are loads but none acts on a degree of freedom that is free.
+pub fn loads_do_nothing(comm: &Comm, model: &Model) -> bool {
+    const ANY_DIRECTION: [f64; 3] = [1.0; 3];
+    let cells = &model.mesh.cells;
+    let mut is_held = vec![false; 3 * model.mesh.nodes.n_local()];
+    for &(dof, _) in &model.fixed {
+        is_held[dof as usize] = true;
+    }
+    let moves = |node: u32, along: &[f64; 3]| {
+        (0..3).any(|c| along[c] != 0.0 && !is_held[3 * node as usize + c])
+    };
+    let on_faces = |faces: &[CellFace], along: &[f64; 3]| {
+        let mut nodes = faces.iter().flat_map(|&f| cells.nodes_of_face(f).1);
+        nodes.any(|node| moves(node, along))
+    };
+    let on_cells = |loaded: &[u32], along: &[f64; 3]| {
+        let mut nodes = loaded.iter().flat_map(|&c| cells.nodes_of(c as usize));
+        nodes.any(|&node| moves(node, along))
+    };
+    let acts = |load: &Load| match load {
+        Load::Traction { faces, traction } => on_faces(faces, traction),
+        Load::Pressure { faces, pressure } => *pressure != 0.0 && on_faces(faces, &ANY_DIRECTION),
+        Load::NodalForce { nodes, force } => nodes.iter().any(|&node| moves(node, force)),
+        Load::BodyForce { cells, body_force } => on_cells(cells, body_force),
+        Load::Gravity {
+            cells,
+            acceleration,
+        } => on_cells(cells, acceleration),
+        Load::Centrifugal { cells, omega, .. } => *omega != 0.0 && on_cells(cells, &ANY_DIRECTION),
+        Load::TemperatureChange { cells, change } => {
+            *change != 0.0 && on_cells(cells, &ANY_DIRECTION)
+        }
+    };
+    let n_acting = model.loads.iter().filter(|load| acts(load)).count();
+    !model.loads.is_empty() && comm.sum_u64(n_acting as u64) == 0
 }
 
 /// Collective. Adds up the sums of equal labels over ranks, in the order of ranks.

@@ -6,8 +6,9 @@ use crate::analysis::linear_static::{self, Solution};
 use crate::log::{Log, peak_memory_mib};
 use crate::model::Model;
 use crate::parallel::{self, Parallelism};
+use crate::post::Location;
 use crate::resolve::{Names, Resolved, resolve};
-use crate::restraint::{FreeBody, free_bodies};
+use crate::restraint::{FreeBody, free_bodies, loads_do_nothing};
 use crate::{input, output, probes};
 use fem_io::atomic::prepare_directory;
 use fem_io::case::{self, AnalysisKind, Case, MeshSource, Partitioner};
@@ -16,13 +17,16 @@ use fem_io::summary::{
     Memory, MeshSummary, ParallelSummary, PartitionSummary, SUMMARY_FILE, Status, Summary, Times,
 };
 use fem_mesh::report::PartitionReport;
-use fem_mesh::{CellType, Comm, Error, ErrorKind, Halo, LocalMesh, Result};
+use fem_mesh::{CellType, Comm, Error, Halo, LocalMesh, Result, select};
 use std::path::{Path, PathBuf};
 
 pub use crate::inspect::{Inspection, inspect};
 
 /// Name under which the summary of earlier results is kept when a later run into the same directory fails.
 const KEPT_SUMMARY_FILE: &str = "summary.previous.json";
+
+/// Largest displacement, as a share of the size of the model, up to which linear theory is taken to hold.
+const SMALL_DISPLACEMENT: f64 = 0.1;
 
 /// What the user asked for on the command line.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +47,8 @@ pub struct Prepared {
     pub case: Case,
     /// The model of this rank, with the sets of its mesh and warnings.
     pub resolved: Resolved,
+    /// Where the point of each probe is; `None` for a probe over a set.
+    pub probe_points: Vec<Option<Location>>,
     /// Exchange plan of the nodes.
     pub halo: Halo,
     /// How the mesh was divided.
@@ -66,6 +72,7 @@ pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
     prepare_directory(comm, &directory)?;
     let mut summary = Summary {
         title: case.title.clone(),
+        units: case.units.clone(),
         analysis: case.analysis.kind.name().to_owned(),
         ..Summary::default()
     };
@@ -73,14 +80,7 @@ pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
         AnalysisKind::Static => run_static(comm, case, request, &directory, &mut summary, log),
     };
     if let Err(error) = &outcome {
-        let not_converged = error.kind() == ErrorKind::NotConverged;
-        summary.status = if not_converged {
-            Status::NotConverged
-        } else {
-            Status::Failed
-        };
-        summary.exit_code = error.exit_code();
-        summary.error = Some(error.to_string());
+        summary.record_failure(error);
     }
     record_costs(comm, log, &mut summary);
     let written = if comm.is_root() {
@@ -88,8 +88,28 @@ pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
     } else {
         Ok(())
     };
+    if outcome.is_err() && comm.is_root() {
+        remark_on_earlier_results(&directory, log);
+    }
     comm.all_ok(outcome.and(written))?;
     Ok(summary)
+}
+
+/// Says whose results are in the directory of a failed run.
+fn remark_on_earlier_results(directory: &Path, log: &Log) {
+    let results = directory.join(RESULTS_FILE);
+    if !results.exists() {
+        return;
+    }
+    let summary = if directory.join(KEPT_SUMMARY_FILE).exists() {
+        format!("; its summary is kept as {KEPT_SUMMARY_FILE}")
+    } else {
+        String::new()
+    };
+    log.remark(&format!(
+        "{} is of an earlier run{summary}",
+        results.display()
+    ));
 }
 
 /// Collective. Steps 3 to 10 of a linear static run.
@@ -105,16 +125,20 @@ fn run_static(
     describe(comm, &prepared, summary);
     let (case, model) = (&prepared.case, &prepared.resolved.model);
     require_supports(comm, case, model, &prepared.halo)?;
+    summary.solver.tolerance = case.solver.tolerance;
     let solution = linear_static::solve(comm, model, &prepared.halo, &case.solver, log)?;
     solution.describe(summary);
     require_convergence(&solution, case)?;
+    warn_of_large_displacement(comm, model, &solution, log);
     log.phase("recover", "probes", |_| {
         let names = Names {
             catalog: &prepared.resolved.catalog,
             mesh: &model.mesh,
         };
-        probes::evaluate(comm, case, model, &names, &solution, summary)
-    })?;
+        let points = &prepared.probe_points;
+        summary.probes = probes::evaluate(comm, case, &names, model, points, &solution);
+        probes::find_peaks(comm, model, &solution, summary);
+    });
     log.phase("write", "write results", |_| {
         let part = output::part_data(comm, &case.output.fields, model, &solution);
         write_results(comm, directory, &part)
@@ -123,6 +147,21 @@ fn run_static(
     summary.exit_code = 0;
     probes::judge(case, summary);
     Ok(())
+}
+
+/// Collective. Small displacements are what the theory assumes.
+fn warn_of_large_displacement(comm: &Comm, model: &Model, solution: &Solution, log: &mut Log) {
+    let bounds = select::bounds(comm, &model.mesh);
+    let extent = [0, 1, 2].map(|i| (bounds.max[i] - bounds.min[i]).powi(2));
+    let size = extent.iter().sum::<f64>().sqrt();
+    let largest = solution.totals.max_displacement;
+    if largest > SMALL_DISPLACEMENT * size {
+        log.warn(format!(
+            "the largest displacement is {:.0} % of the size of the model: the theory is that of small displacements; \
+             check the units of young, the loads and the mesh",
+            100.0 * largest / size
+        ));
+    }
 }
 
 /// Collective. The case: rank 0 reads the text, every rank parses it.
@@ -142,7 +181,7 @@ pub fn load_case(comm: &Comm, request: &Request) -> Result<Case> {
 /// Collective. Steps 3 to 6: mesh, partition, model, threads.
 ///
 /// # Errors
-/// Bad mesh files, sets that do not exist, elements without material, ...
+/// Bad mesh files, sets that do not exist, elements without material, probes outside the mesh, ...
 pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Result<Prepared> {
     let label = match &case.mesh.source {
         MeshSource::File(path) => format!("read {}", path.display()),
@@ -160,10 +199,18 @@ pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Res
     let (mesh, partition) = log.phase("partition", "partition and distribute", |_| {
         input::distribute_mesh(comm, &case, raw)
     })?;
-    let resolved = log.phase("partition", "resolve sets, loads and supports", |_| {
-        resolve(comm, &case, mesh)
+    let label = "resolve sets, loads, supports and probes";
+    let (resolved, probe_points) = log.phase("partition", label, |_| {
+        let resolved = resolve(comm, &case, mesh)?;
+        let points = probes::locate_points(comm, &case, &resolved.model.mesh)?;
+        Ok((resolved, points))
     })?;
     resolved.warnings.iter().for_each(|w| log.warn(w.as_str()));
+    if loads_do_nothing(comm, &resolved.model) {
+        log.warn(
+            "no load acts where the model is free to move: the loads add to the reactions only",
+        );
+    }
     let halo = Halo::new(comm, &resolved.model.mesh.nodes);
     let ceiling = request.threads.or(case.parallel.threads);
     let parallelism = parallel::decide(comm, 3 * resolved.model.mesh.nodes.n_global(), ceiling);
@@ -172,6 +219,7 @@ pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Res
     Ok(Prepared {
         case,
         resolved,
+        probe_points,
         halo,
         partition,
         parallelism,
@@ -255,8 +303,8 @@ fn require_convergence(solution: &Solution, case: &Case) -> Result<()> {
     }
     let limit = case.solver.max_iterations;
     let what = format!(
-        "not converged: residual {:.2e} of the wanted {:.0e} after {} iterations",
-        report.true_residual, case.solver.tolerance, report.iterations
+        "not converged: relative residual {:.2e} after {} iterations (target {:.0e})",
+        report.true_residual, report.iterations, case.solver.tolerance
     );
     let advice = if report.iterations >= limit {
         format!(

@@ -309,6 +309,13 @@ fn probe(section: &Section<'_>) -> Result<Probe> {
         _ => ProbeAt::Set(section.required("set", section.text("set")?)?),
     };
     let field = section.required("field", section.choice("field", &Field::NAMES)?)?;
+    if field == Field::Reaction && given == "at" {
+        let what = "a reaction is a force on the nodes of a support and has no value at a point";
+        let error = section.error(place, what);
+        return Err(error
+            .expected("a set: the sum of the reactions of its nodes is reported")
+            .advice("use `set = \"...\"` with the set that is held"));
+    }
     Ok(Probe {
         name,
         at,

@@ -88,7 +88,8 @@ fn properties(case: &Case, load: &LoadInput) -> Result<()> {
             let (name, kind) = (&material.name, load.kind.name());
             let what = format!("material \"{name}\" has no `{property}`, which `{kind}` needs");
             let error = case.error_at(load.place, what);
-            Err(error.advice(format!("give the [[material]] a `{property}`")))
+            let article = if property == "expansion" { "an" } else { "a" };
+            Err(error.advice(format!("give the [[material]] {article} `{property}`")))
         }
         _ => Ok(()),
     }

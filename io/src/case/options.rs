@@ -247,6 +247,18 @@ impl Field {
         Self::NAMES[self as usize].0
     }
 
+    /// Short names of the components, in their order.
+    pub const fn component_names(self) -> &'static [&'static str] {
+        match self {
+            Field::Displacement => &["ux", "uy", "uz"],
+            Field::Reaction => &["fx", "fy", "fz"],
+            Field::Stress => &["sxx", "syy", "szz", "sxy", "syz", "szx"],
+            Field::Strain => &["exx", "eyy", "ezz", "gxy", "gyz", "gzx"],
+            Field::VonMises => &["svm"],
+            Field::PrincipalStress => &["s1", "s2", "s3"],
+        }
+    }
+
     /// Number of components.
     pub const fn n_components(self) -> usize {
         match self {
@@ -265,6 +277,7 @@ mod tests {
     fn names_stand_in_the_order_of_the_variants() {
         for (name, field) in Field::NAMES {
             assert_eq!(field.name(), name);
+            assert_eq!(field.component_names().len(), field.n_components());
         }
     }
 }

@@ -45,7 +45,7 @@ impl Draft {
         }
     }
 
-    /// A set of surface elements only becomes a set of the faces they lie on.
+    /// A set of surface elements only becomes a set of the faces they lie on; one of rods or points only is left out.
     fn resolve_cell_sets(&mut self, mesh: &mut Mesh, lookup: &IdLookup) {
         let others = IdLookup::new(&self.other_elements).0;
         let surface_ids: Vec<u64> = self.surface_elements.iter().map(|&(id, _)| id).collect();
@@ -63,6 +63,11 @@ impl Draft {
             if cells.is_empty() && !facets.is_empty() {
                 let faces = self.face_sets.entry(name).or_default();
                 faces.facets.extend(facets);
+                continue;
+            }
+            let (of_others, _) = members(&set, &others);
+            if cells.is_empty() && !of_others.is_empty() {
+                // Of rods or points, such as programs that mesh write for every curve; the reader counts those.
                 continue;
             }
             if cells.is_empty() {

@@ -44,6 +44,7 @@ impl Solution {
             method: solved.method.to_owned(),
             preconditioner: solved.preconditioner.to_owned(),
             reason: solved.reason.clone(),
+            tolerance: summary.solver.tolerance,
             iterations: solved.report.iterations as u64,
             true_residual: solved.report.true_residual,
             backward_error: solved.report.backward_error,
@@ -210,6 +211,7 @@ fn recover(
         reaction_sum,
         load_sum,
         balance_error: balance_error(comm, external, &reaction[..n_owned], load_sum, reaction_sum),
+        ..ResultSummary::default()
     };
     Solution {
         displacement,

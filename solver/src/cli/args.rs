@@ -39,8 +39,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Look into mesh files.
     Mesh(MeshArgs),
-    /// Print the JSON Schema of the case file, for editors.
-    Schema,
+    /// Print the JSON Schema of the case file, for editors, or its reference.
+    Schema(SchemaArgs),
 }
 
 /// Arguments of `run`.
@@ -74,7 +74,7 @@ pub(crate) struct CommonArgs {
     /// Replace a value of the case file: `--set solver.tolerance=1e-6`. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
-    /// No progress on stderr.
+    /// No progress on stderr; warnings and errors are shown all the same.
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -84,8 +84,19 @@ pub(crate) struct CommonArgs {
 pub(crate) struct VerifyArgs {
     /// Case files, or directories that hold cases; the prebuilt cases if left out.
     pub(crate) targets: Vec<PathBuf>,
+    /// Show every check, not only those that fail.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The reference of the case file in Markdown instead.
+    #[arg(long)]
+    pub(crate) markdown: bool,
 }
 
 /// Arguments of `cases`.

@@ -10,9 +10,10 @@ mod table;
 mod verify;
 
 use args::{CasesAction, CheckArgs, Cli, Command, CommonArgs, MeshAction, RunArgs};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use fem_mesh::{Comm, Error, Result};
-use fem_solve::log::Log;
+use fem_solve::log::{Log, tell};
 use fem_solve::run::{self, Request};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,19 @@ pub(crate) fn dispatch(comm: &Comm) -> i32 {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let first = std::env::args().nth(1).unwrap_or_default();
+            let is_misused = matches!(
+                error.kind(),
+                ErrorKind::UnknownArgument | ErrorKind::ArgumentConflict
+            );
+            if let (true, Some(error)) = (is_misused, unknown_command(&first)) {
+                return report(comm, &error);
+            }
+            if error.kind() == ErrorKind::ArgumentConflict {
+                let error = Error::input("an option stands before the command")
+                    .expected("options behind the command: fem-solve check --quiet case.toml");
+                return report(comm, &error);
+            }
             if comm.is_root() {
                 // Nothing can be done about a closed pipe.
                 let _ = error.print();
@@ -43,22 +57,68 @@ pub(crate) fn dispatch(comm: &Comm) -> i32 {
         Some(Command::Mesh(args)) => match args.action {
             MeshAction::Info { file } => on_root(comm, || mesh_info(&file)),
         },
-        Some(Command::Schema) => on_root(comm, || Ok(fem_io::schema::case_schema())),
+        Some(Command::Schema(args)) => on_root(comm, || {
+            Ok(if args.markdown {
+                fem_io::schema::case_reference()
+            } else {
+                fem_io::schema::case_schema()
+            })
+        }),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(error) => {
-            if comm.is_root() {
-                eprintln!("error: {error}");
-            }
-            error.exit_code()
-        }
-    }
+    outcome.unwrap_or_else(|error| report(comm, &error))
 }
 
-/// Prints on stdout; a closed pipe is no error of ours.
-fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+/// Prints the one error message, on rank 0; the exit code.
+fn report(comm: &Comm, error: &Error) -> i32 {
+    if comm.is_root() {
+        tell(&format!("error: {error}"));
+    }
+    error.exit_code()
+}
+
+/// The error for a first argument that can only be a misspelt command: it is neither a command nor looks like a path.
+fn unknown_command(typed: &str) -> Option<Error> {
+    if typed.is_empty() || typed.contains(['-', '.', '/', '\\']) || Path::new(typed).exists() {
+        return None;
+    }
+    let command = Cli::command();
+    let names: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();
+    if names.contains(&typed) {
+        return None;
+    }
+    let error = Error::input(format!("there is no command `{typed}`"))
+        .expected(format!("a case file, or one of {}", names.join(", ")));
+    let near = names
+        .iter()
+        .find(|name| name.starts_with(typed) || typed.starts_with(**name));
+    Some(match near {
+        Some(name) => error.advice(format!("did you mean `{name}`?")),
+        None => error.advice("`fem-solve --help` says what they do"),
+    })
+}
+
+/// What the user sees of a command's progress.
+fn log_of(comm: &Comm, common: &CommonArgs) -> Log {
+    Log::with_progress(comm.is_root(), comm.is_root() && !common.quiet)
+}
+
+/// Collective. Rank 0 prints on stdout; a closed pipe is no error of ours.
+///
+/// # Errors
+/// stdout cannot be written, as on a full disk.
+fn print(comm: &Comm, text: impl FnOnce() -> String) -> Result<()> {
+    let written = if comm.is_root() {
+        let mut stdout = std::io::stdout();
+        writeln!(stdout, "{}", text().trim_end()).and_then(|()| stdout.flush())
+    } else {
+        Ok(())
+    };
+    comm.all_ok(match written {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::machine(format!(
+            "cannot write to the standard output: {e}"
+        ))),
+        _ => Ok(()),
+    })
 }
 
 /// Collective. Does serial work on rank 0 and prints the text it returns.
@@ -69,9 +129,7 @@ fn on_root(comm: &Comm, work: impl FnOnce() -> Result<String>) -> Result<i32> {
         Ok(String::new())
     };
     let text = comm.all_ok(text)?;
-    if comm.is_root() {
-        print(&text);
-    }
+    print(comm, || text)?;
     Ok(0)
 }
 
@@ -89,34 +147,33 @@ fn run_command(comm: &Comm, args: &RunArgs) -> Result<i32> {
         .case
         .as_deref()
         .ok_or_else(|| Error::input("no case file given").expected("a case.toml"))?;
-    let mut log = Log::new(comm.is_root() && !args.common.quiet);
+    if let Some(error) = case.to_str().and_then(unknown_command) {
+        return Err(error);
+    }
+    let mut log = log_of(comm, &args.common);
     let summary = run::run(
         comm,
         &request(case, args.output.clone(), &args.common),
         &mut log,
     )?;
-    if comm.is_root() {
-        print(&table::of_summary(&summary));
-        if let Some(error) = &summary.error {
-            eprintln!("error: {error}");
-        }
+    print(comm, || table::of_summary(&summary))?;
+    if let Some(error) = summary.error.as_ref().filter(|_| comm.is_root()) {
+        tell(&format!("error: {error}"));
     }
     Ok(summary.exit_code)
 }
 
 fn check_command(comm: &Comm, args: &CheckArgs) -> Result<i32> {
-    let mut log = Log::new(comm.is_root() && !args.common.quiet);
+    let mut log = log_of(comm, &args.common);
     let inspection = run::inspect(comm, &request(&args.case, None, &args.common), &mut log)?;
-    if comm.is_root() {
-        print(&table::of_inspection(&inspection));
-    }
+    print(comm, || table::of_inspection(&inspection))?;
     Ok(0)
 }
 
 fn mesh_info(file: &Path) -> Result<String> {
     let read = fem_io::mesh_file::read(file)?;
     for warning in &read.warnings {
-        eprintln!("warning: {warning}");
+        tell(&format!("warning: {warning}"));
     }
     Ok(format!(
         "{}\n{}",

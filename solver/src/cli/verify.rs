@@ -3,36 +3,60 @@
 //! Invariant: compares nothing itself; the pass or fail of a check is the run's.
 
 use super::args::VerifyArgs;
-use super::{gallery, print, request};
+use super::{gallery, print, request, table};
 use fem_io::summary::Summary;
 use fem_mesh::{Comm, Error, Result};
-use fem_solve::log::Log;
+use fem_solve::log::{Log, tell};
 use fem_solve::{parallel, run};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Collective. Exit code 0 if every check of every case passes, else 1.
 pub(crate) fn verify(comm: &Comm, args: &VerifyArgs) -> Result<i32> {
+    let start = Instant::now();
     let scratch = Scratch::new(comm)?;
-    let cases = comm.all_ok(find_cases(comm, args, &scratch.0))?;
+    let found = comm.all_ok(find_cases(comm, args, &scratch.0));
+    let cases = match found {
+        Ok(cases) => cases,
+        Err(error) => {
+            scratch.remove(comm);
+            return Err(error);
+        }
+    };
     // One pool serves all cases: it is started for the largest model.
     let ceiling = args.common.threads.map(|n| n as usize);
     parallel::start_threads(parallel::decide(comm, u64::MAX, ceiling).threads)?;
-    let mut rows = Vec::new();
-    let mut all_passed = true;
+    // Lines on stdout tell how far it is, unless they go elsewhere.
+    let shows_progress = comm.is_root() && !args.common.quiet && !std::io::stdout().is_terminal();
+    let width = cases.iter().map(|c| name_of(c).chars().count()).max();
+    let mut tally = Tally::default();
     for (index, case) in cases.iter().enumerate() {
-        let mut log = Log::new(false);
-        if comm.is_root() && !args.common.quiet {
-            eprintln!("[{}/{}] {}", index + 1, cases.len(), case.display());
+        if shows_progress {
+            tell(&format!(
+                "[{}/{}] {}",
+                index + 1,
+                cases.len(),
+                case.display()
+            ));
         }
         let output = scratch.0.join(format!("results-{index}"));
+        let case_start = Instant::now();
+        let mut log = Log::new(false);
         let outcome = run::run(comm, &request(case, Some(output), &args.common), &mut log);
-        all_passed &= rows_of(case, outcome, &mut rows);
+        let verdict = tally.add(&outcome);
+        print(comm, || {
+            let name = format!("{:w$}", name_of(case), w = width.unwrap_or(0));
+            let seconds = case_start.elapsed().as_secs_f64();
+            let mut lines = vec![format!("{name}  {verdict}  {seconds:7.1} s")];
+            lines.extend(details(&outcome, args.verbose));
+            lines.join("\n")
+        })?;
     }
-    if comm.is_root() {
-        print(&format_rows(&rows));
-    }
+    let seconds = start.elapsed().as_secs_f64();
+    print(comm, || format!("\n{}, {seconds:.1} s", tally.text()))?;
     scratch.remove(comm);
-    Ok(i32::from(!all_passed))
+    Ok(i32::from(tally.has_failures()))
 }
 
 /// A folder for results that nobody keeps.
@@ -93,8 +117,12 @@ fn list_cases(args: &VerifyArgs, scratch: &Path) -> Result<Vec<PathBuf>> {
             } else {
                 cases_in(target)?
             });
-        } else {
+        } else if target.exists() {
             cases.push(target.clone());
+        } else {
+            return Err(Error::input("no such file or directory")
+                .in_file(target)
+                .expected("a case file, or a directory with cases"));
         }
     }
     Ok(cases)
@@ -117,73 +145,82 @@ fn cases_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-struct Row {
-    case: String,
-    check: String,
-    value: String,
-    expected: String,
-    error: String,
-    verdict: &'static str,
-}
-
-/// Adds the rows of one case; whether all its checks passed.
-fn rows_of(case: &Path, outcome: Result<Summary>, rows: &mut Vec<Row>) -> bool {
-    let name = case
-        .parent()
+/// The folder of a case file, by which users know it.
+fn name_of(case: &Path) -> String {
+    case.parent()
         .and_then(Path::file_name)
         .unwrap_or(case.as_os_str())
         .to_string_lossy()
-        .into_owned();
-    let plain = |check: String, verdict| Row {
-        case: name.clone(),
-        check,
-        value: String::new(),
-        expected: String::new(),
-        error: String::new(),
-        verdict,
-    };
-    match outcome {
-        Err(error) => {
-            rows.push(plain(error.to_string(), "FAILED"));
-            false
+        .into_owned()
+}
+
+/// What came out of all cases so far.
+#[derive(Default)]
+struct Tally {
+    cases: usize,
+    checks: usize,
+    failed: usize,
+    not_run: usize,
+    without_check: usize,
+}
+
+impl Tally {
+    /// Counts a case and returns its verdict.
+    fn add(&mut self, outcome: &Result<Summary>) -> String {
+        self.cases += 1;
+        let Ok(summary) = outcome else {
+            self.not_run += 1;
+            return "FAILED  did not run".to_owned();
+        };
+        let n = summary.checks.len();
+        let failed = summary.checks.iter().filter(|c| !c.pass).count();
+        self.checks += n;
+        self.failed += failed;
+        self.without_check += usize::from(n == 0);
+        let verdict = match (n, failed) {
+            (0, _) => "no check",
+            (_, 0) => "pass",
+            _ => "FAIL",
+        };
+        let checks = if n == 1 { "check" } else { "checks" };
+        format!("{verdict:8}{n:>3} {checks:6}")
+    }
+
+    fn has_failures(&self) -> bool {
+        self.failed + self.not_run > 0
+    }
+
+    fn text(&self) -> String {
+        let cases = |n: usize| if n == 1 { "case" } else { "cases" };
+        let mut text = format!(
+            "{} checks in {} {}, {} failed",
+            self.checks,
+            self.cases,
+            cases(self.cases),
+            self.failed
+        );
+        for (n, what) in [
+            (self.not_run, "did not run"),
+            (self.without_check, "without a check"),
+        ] {
+            if n > 0 {
+                text += &format!(", {n} {} {what}", cases(n));
+            }
         }
-        Ok(summary) if summary.checks.is_empty() => {
-            rows.push(plain("the case has no [[check]]".to_owned(), "no check"));
-            true
-        }
-        Ok(summary) => {
-            rows.extend(summary.checks.iter().map(|check| Row {
-                case: name.clone(),
-                check: match check.component {
-                    Some(c) => format!("{}[{c}]", check.probe),
-                    None => check.probe.clone(),
-                },
-                value: format!("{:.6e}", check.value),
-                expected: format!("{:.6e}", check.expected),
-                error: format!("{:.1e} of {:.1e}", check.error, check.tolerance),
-                verdict: if check.pass { "pass" } else { "FAIL" },
-            }));
-            summary.checks.iter().all(|c| c.pass)
-        }
+        text
     }
 }
 
-fn format_rows(rows: &[Row]) -> String {
-    let width = |f: fn(&Row) -> &String| rows.iter().map(|r| f(r).len()).max().unwrap_or(0);
-    let (case_width, check_width) = (width(|r| &r.case).max(4), width(|r| &r.check).clamp(5, 60));
-    let mut text = format!(
-        "{:case_width$}  {:check_width$}  {:>13}  {:>13}  {:>18}  verdict\n",
-        "case", "check", "value", "expected", "error"
-    );
-    for r in rows {
-        text += &format!(
-            "{:case_width$}  {:check_width$}  {:>13}  {:>13}  {:>18}  {}\n",
-            r.case, r.check, r.value, r.expected, r.error, r.verdict
-        );
-    }
-    let failed = rows
-        .iter()
-        .filter(|r| r.verdict.starts_with("FAIL"))
-        .count();
-    text + &format!("\n{} checks, {failed} failed", rows.len())
+/// The lines below that of a case: its checks (all of them if `verbose`, else those that fail), or why it did not run.
+fn details(outcome: &Result<Summary>, verbose: bool) -> Vec<String> {
+    let summary = match outcome {
+        Ok(summary) => summary,
+        Err(error) => return vec![format!("    {error}")],
+    };
+    let shown = summary.checks.iter().filter(|c| verbose || !c.pass);
+    let rows: Vec<(String, String)> = shown.map(|c| table::check_row(summary, c)).collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max();
+    rows.iter()
+        .map(|(name, text)| format!("    {name:w$}  {text}", w = width.unwrap_or(0)))
+        .collect()
 }

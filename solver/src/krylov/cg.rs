@@ -14,6 +14,9 @@ use fem_mesh::{Comm, Error, Result};
 /// A restart that does not lower the true residual below this part of the one before ends the method.
 const PROGRESS: f64 = 0.5;
 
+/// The recursive residual is not followed further down than by this factor: the true one stays behind long before.
+const LEAP: f64 = 1e-14;
+
 /// A restart aims below the tolerance by this factor, so that a little drift does not ask for yet another.
 const RESTART_AIM: f64 = 0.1;
 
@@ -73,7 +76,7 @@ pub fn conjugate_gradients(
     let mut cg = Cg::new(system, options, norm_b);
     let mut residual = cg.true_residual(comm, b, x)?;
     cg.record(residual, progress);
-    let mut aim = options.tolerance;
+    let mut aim = options.tolerance.max(LEAP * residual);
     let mut stalled = false;
     while residual > options.tolerance && cg.iterations < options.max_iterations {
         if options.flexible {

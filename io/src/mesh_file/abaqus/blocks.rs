@@ -6,7 +6,7 @@ use super::super::draft::{Draft, Facet, IdSet, Place};
 use super::super::scan::{parse_float, parse_unsigned, shown, trim};
 use super::Reader;
 use super::card::unquoted;
-use super::element_types::Kind;
+use super::element_types::{Kind, is_plane};
 use super::sets::SetKind;
 use fem_mesh::{CellType, Error, Result};
 
@@ -248,6 +248,9 @@ impl Reader {
             if n_corners > 0 && n_found >= n_corners {
                 let facet = Facet::new(&corners[..n_corners]);
                 self.draft.surface_elements.push((id, facet));
+                if is_plane(name) {
+                    return;
+                }
             }
         }
         match self.skipped_elements.get_mut(name) {

@@ -67,6 +67,14 @@ fn surface_kind(name: &str) -> Kind {
     }
 }
 
+/// Whether the element named so lives in two dimensions, or has no stiffness: in a mesh of solids it can only be the
+/// skin that a mesh generator writes for a group of faces.
+pub(super) fn is_plane(name: &str) -> bool {
+    ["CPS", "CPE", "CAX", "SFM3D"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
 fn split_number(text: &str) -> (usize, &str) {
     let end = text
         .find(|c: char| !c.is_ascii_digit())

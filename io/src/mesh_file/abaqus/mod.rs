@@ -381,7 +381,7 @@ impl Reader {
                 .map(|(name, n)| format!("{n} {name}"))
                 .collect();
             warnings.push(format!(
-                "elements that are no solids, ignored: {}",
+                "elements that are no solids add no stiffness (sets of surface elements stand for faces): {}",
                 counts.join(", ")
             ));
         }

@@ -121,12 +121,18 @@ fn elements_that_are_no_solids_are_counted() {
     assert_eq!(
         file.warnings,
         [
-            "elements that are no solids, ignored: 1 MASS, 2 S3, 1 T3D2",
+            "elements that are no solids add no stiffness (sets of surface elements stand for faces): 1 MASS, 2 S3, 1 T3D2",
             "only the mesh of the deck is read; ignored: *STEP, *STATIC, *NODE PRINT, *END STEP",
             "element set `Mixed` names 1 element that does not exist: 99",
-            "element set without solid elements: `Rod`",
         ]
     );
+    assert!(!file.mesh.sets.cells.contains_key("Rod"));
+    let plane = read_deck(&deck("*ELEMENT, TYPE=CPS3, ELSET=Skin\n20, 1,2,3\n"));
+    assert_eq!(
+        plane.mesh.sets.faces["Skin"],
+        [CellFace { cell: 0, face: 0 }]
+    );
+    assert_eq!(plane.warnings, [] as [&str; 0]);
     assert!(
         message(&format!("{NODES}*ELEMENT,TYPE=S3\n1,1,2,3\n"))
             .starts_with("a.inp: the mesh has no solid element (4 nodes, 1 other element)")
