@@ -18,7 +18,10 @@ const GRID: [usize; 3] = [65, 65, 64];
 type Step<'a> = (&'a str, usize, Box<dyn FnMut() + 'a>);
 
 fn main() {
-    let rounds = std::env::args().filter_map(|a| a.parse().ok()).next().unwrap_or(15);
+    let rounds = std::env::args()
+        .filter_map(|a| a.parse().ok())
+        .next()
+        .unwrap_or(15);
     let single: BlockCsr<f32, 3> = grid_matrix();
     let double = single.to_scalar::<f64>();
     let half = SymmetricSlabs::<f64, 3>::from_full(&double, Damping::None);
@@ -31,7 +34,10 @@ fn main() {
         100.0 * half.n_border_blocks() as f64 / half.n_blocks() as f64,
     );
     for n_threads in [1, 2] {
-        match rayon::ThreadPoolBuilder::new().num_threads(n_threads).build() {
+        match rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads)
+            .build()
+        {
             Ok(pool) => pool.install(|| {
                 println!("\n{n_threads} thread(s)    best ms  median ms   GB/s  of triad");
                 measure(&double, &half, "f64", rounds);
@@ -50,7 +56,9 @@ fn measure<T: Scalar>(
 ) {
     let n = full.n_rows * 3;
     let numbers = |seed: usize| -> Vec<f64> {
-        (0..n).map(|i| ((i * 31 + seed) % 17) as f64 * 0.1 - 0.8).collect()
+        (0..n)
+            .map(|i| ((i * 31 + seed) % 17) as f64 * 0.1 - 0.8)
+            .collect()
     };
     let (x64, mut y64) = (numbers(1), vec![0.0; n]);
     let single = |v: Vec<f64>| -> Vec<T> { v.into_iter().map(T::from_f64).collect() };
@@ -65,7 +73,11 @@ fn measure<T: Scalar>(
             full.memory() + 2 * n * size_of::<f64>(),
             Box::new(|| spmv::multiply(full, &x64, &mut y64)),
         ),
-        ("half product", matrix + blocks + 2 * vector, Box::new(|| half.apply(&b, &mut y))),
+        (
+            "half product",
+            matrix + blocks + 2 * vector,
+            Box::new(|| half.apply(&b, &mut y)),
+        ),
         (
             "product, dot",
             matrix + blocks + 2 * vector,

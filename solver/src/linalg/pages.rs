@@ -13,6 +13,13 @@ pub fn zeros<T: bytemuck::Zeroable + Copy>(n: usize) -> Vec<T> {
     values
 }
 
+/// An empty array with room for `n` values, not touched yet, on huge pages likewise.
+pub fn with_capacity<T>(n: usize) -> Vec<T> {
+    let mut values = Vec::with_capacity(n);
+    prefer_huge_pages(values.spare_capacity_mut());
+    values
+}
+
 #[cfg(target_os = "linux")]
 fn prefer_huge_pages<T>(values: &mut [T]) {
     /// Size of a huge page on x86-64 and on most others.
@@ -36,7 +43,7 @@ fn prefer_huge_pages<T>(_: &mut [T]) {}
 
 #[cfg(test)]
 mod tests {
-    use super::zeros;
+    use super::{with_capacity, zeros};
 
     #[test]
     fn arrays_of_all_sizes_are_zero_and_can_be_written() {
@@ -48,6 +55,10 @@ mod tests {
                 .enumerate()
                 .for_each(|(i, v)| *v = i as u64);
             assert!(values.iter().enumerate().all(|(i, &v)| v == i as u64));
+            let mut copy = with_capacity(n);
+            assert!(copy.is_empty() && copy.capacity() >= n);
+            copy.extend_from_slice(&values);
+            assert_eq!(copy, values);
         }
     }
 }

@@ -5,7 +5,7 @@
 use super::inverse::invert_symmetric;
 use super::slab::{Blocks, PADDING, Slab};
 use super::{Scalar, SymmetricSlabs};
-use crate::linalg::BlockCsr;
+use crate::linalg::{BlockCsr, pages};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
 };
@@ -194,7 +194,11 @@ impl<T: Scalar> Slab<T> {
     }
 
     fn to_scalar<U: Scalar>(&self) -> Slab<U> {
-        let round = |values: &[T]| values.iter().map(|v| U::from_f64(v.to_f64())).collect();
+        let round = |values: &[T]| {
+            let mut rounded = pages::with_capacity(values.len());
+            rounded.extend(values.iter().map(|v| U::from_f64(v.to_f64())));
+            rounded
+        };
         let blocks = |from: &Blocks<T>| Blocks {
             row_start: from.row_start.clone(),
             columns: from.columns.clone(),
@@ -216,8 +220,7 @@ impl<T: Scalar> Slab<T> {
 /// Number of slabs of a matrix: a power of two such that the slabs of a cube of nodes, numbered layer by layer, have
 /// [`LAYERS`] layers or more.
 ///
-/// Of the couplings of a cube of trilinear hexahedra, 1 in 12 is then one between slabs: 8 slabs for 64^3 nodes, 4.9 %
-/// of the stored blocks.
+/// For 64^3 nodes of trilinear hexahedra that is 8 slabs, and 7 % of the stored blocks couple two of them.
 pub(super) fn n_slabs(n_rows: usize) -> usize {
     let layers = (n_rows as f64).cbrt().round() as usize;
     let most = (layers / LAYERS).clamp(1, MAX_SLABS);
@@ -262,8 +265,8 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
     let n_rows = rows.len();
     let mut slab = Slab {
         interior: Blocks::with_capacity::<B>(n_rows, n_interior),
-        diagonal: Vec::with_capacity(n_rows * B * B + PADDING),
-        inverse: Vec::with_capacity(n_rows * B * B + PADDING),
+        diagonal: pages::with_capacity(n_rows * B * B + PADDING),
+        inverse: pages::with_capacity(n_rows * B * B + PADDING),
         is_damped: damping != Damping::None,
         border_rows: Vec::new(),
         border: Blocks::with_capacity::<B>(0, n_border),
@@ -328,8 +331,8 @@ impl<T: Scalar> Blocks<T> {
         row_start.push(0);
         Blocks {
             row_start,
-            columns: Vec::with_capacity(n_blocks),
-            values: Vec::with_capacity(n_blocks * B * B + PADDING),
+            columns: pages::with_capacity(n_blocks),
+            values: pages::with_capacity(n_blocks * B * B + PADDING),
         }
     }
 

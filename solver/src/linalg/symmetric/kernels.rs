@@ -12,6 +12,7 @@ use super::Scalar;
 use super::slab::PADDING;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
+use std::ops::Range;
 
 /// Blocks of a slab and what belongs to them; `row_start` has an entry more than rows.
 #[derive(Clone, Copy)]
@@ -64,10 +65,9 @@ pub(super) enum Work<'a, T> {
 pub(super) fn run<T: Scalar, const B: usize>(work: Work<T>) -> f64 {
     check::<T, B>(&work);
     #[cfg(target_arch = "x86_64")]
-    let work = match x86::try_run::<T, B>(work) {
-        Ok(result) => return result,
-        Err(work) => work,
-    };
+    if let Some(run) = x86::choose::<T, B>() {
+        return run(work);
+    }
     run_portable::<T, B>(work)
 }
 
@@ -203,19 +203,82 @@ pub(super) unsafe fn run_with<T: Scalar, const B: usize, L: Lanes<T, B>>(work: W
     }
 }
 
-/// Scalars that the matrix is fetched ahead of its use.
-const AHEAD: usize = 512;
+/// Bytes that the matrix is fetched ahead of its use: of 1 to 16 KiB, 2 to 4 KiB were best on Zen 4.
+const AHEAD: usize = 2048;
 
-/// Row `range` of blocks times x; the rows are taken in ascending order or, if `DOWN`, in descending order.
+/// sums += block `k` times its column's entry of x, lane by lane.
 ///
-/// Safety: as [`run_with`]; the range is one of the matrix's, `x` has all its columns. So for the next two.
+/// Safety: as [`run_with`]; there is such a block, and x and y have its column. So for the next two.
 #[inline(always)]
-unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>, const DOWN: bool>(
+unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>>(
     matrix: &Matrix<T>,
-    range: std::ops::Range<usize>,
+    k: usize,
+    x: *const T,
+    sums: &mut [L::V; B],
+) {
+    // SAFETY: as demanded of the caller; each block is followed by another or by padding.
+    unsafe {
+        let block = matrix.values.as_ptr().add(k * B * B);
+        let x = L::load(x.add(*matrix.columns.get_unchecked(k) as usize * B));
+        for i in 0..B {
+            sums[i] = L::mul_add(L::load_row(block.add(i * B)), x, sums[i]);
+        }
+    }
+}
+
+/// y += transposed block `k` times its row's entry, given by its lanes, at its column.
+#[inline(always)]
+unsafe fn scatter<T: Scalar, const B: usize, L: Lanes<T, B>>(
+    matrix: &Matrix<T>,
+    k: usize,
+    own: &[L::V; B],
+    y: *mut T,
+) {
+    // SAFETY: as for `gather`.
+    unsafe {
+        let block = matrix.values.as_ptr().add(k * B * B);
+        let y = y.add(*matrix.columns.get_unchecked(k) as usize * B);
+        let mut sum = L::load(y);
+        for i in 0..B {
+            sum = L::mul_add(L::load_row(block.add(i * B)), own[i], sum);
+        }
+        L::store(y, sum);
+    }
+}
+
+/// Gather and scatter of block `k` in one go; x is not written meanwhile.
+#[inline(always)]
+unsafe fn gather_and_scatter<T: Scalar, const B: usize, L: Lanes<T, B>>(
+    matrix: &Matrix<T>,
+    k: usize,
+    (x, sums): (*const T, &mut [L::V; B]),
+    (own, y): (&[L::V; B], *mut T),
+) {
+    // SAFETY: as for `gather`.
+    unsafe {
+        let block = matrix.values.as_ptr().add(k * B * B);
+        prefetch_ahead::<T, B, L, false>(matrix, k);
+        let at = *matrix.columns.get_unchecked(k) as usize * B;
+        let x = L::load(x.add(at));
+        let mut sum = L::load(y.add(at));
+        for i in 0..B {
+            let row = L::load_row(block.add(i * B));
+            sums[i] = L::mul_add(row, x, sums[i]);
+            sum = L::mul_add(row, own[i], sum);
+        }
+        L::store(y.add(at), sum);
+    }
+}
+
+/// A row of blocks times x, in the order in which the whole sweep reads the matrix: ascending or, if `DOWN`,
+/// descending.
+#[inline(always)]
+unsafe fn gather_row<T: Scalar, const B: usize, L: Lanes<T, B>, const DOWN: bool>(
+    matrix: &Matrix<T>,
+    range: &Range<usize>,
     x: *const T,
 ) -> L::V {
-    // SAFETY: as demanded of the caller; each block is followed by another or by padding.
+    // SAFETY: as for `gather`.
     unsafe {
         let mut sums = [L::zero(); B];
         for step in 0..range.len() {
@@ -224,71 +287,30 @@ unsafe fn gather<T: Scalar, const B: usize, L: Lanes<T, B>, const DOWN: bool>(
             } else {
                 range.start + step
             };
-            let block = matrix.values.as_ptr().add(k * B * B);
-            let next = if DOWN {
-                block.wrapping_sub(AHEAD)
-            } else {
-                block.wrapping_add(AHEAD)
-            };
-            L::prefetch(next);
-            let x = L::load(x.add(*matrix.columns.get_unchecked(k) as usize * B));
-            for i in 0..B {
-                sums[i] = L::mul_add(L::load_row(block.add(i * B)), x, sums[i]);
-            }
+            prefetch_ahead::<T, B, L, DOWN>(matrix, k);
+            gather::<T, B, L>(matrix, k, x, &mut sums);
         }
         L::sum_rows(sums)
     }
 }
 
-/// y += transposed row `range` of blocks times the row's own entry, given by its lanes.
+/// Safety: as [`run_with`].
 #[inline(always)]
-unsafe fn scatter<T: Scalar, const B: usize, L: Lanes<T, B>>(
+unsafe fn prefetch_ahead<T: Scalar, const B: usize, L: Lanes<T, B>, const DOWN: bool>(
     matrix: &Matrix<T>,
-    range: std::ops::Range<usize>,
-    own: [L::V; B],
-    y: *mut T,
+    k: usize,
 ) {
-    // SAFETY: as for `gather`.
-    unsafe {
-        for k in range {
-            let block = matrix.values.as_ptr().add(k * B * B);
-            let y = y.add(*matrix.columns.get_unchecked(k) as usize * B);
-            let mut sum = L::load(y);
-            for i in 0..B {
-                sum = L::mul_add(L::load_row(block.add(i * B)), own[i], sum);
-            }
-            L::store(y, sum);
-        }
-    }
-}
-
-/// Gather and scatter in one go.
-#[inline(always)]
-unsafe fn gather_scatter<T: Scalar, const B: usize, L: Lanes<T, B>>(
-    matrix: &Matrix<T>,
-    range: std::ops::Range<usize>,
-    x: *const T,
-    own: [L::V; B],
-    y: *mut T,
-) -> L::V {
-    // SAFETY: as for `gather`.
-    unsafe {
-        let mut sums = [L::zero(); B];
-        for k in range {
-            let block = matrix.values.as_ptr().add(k * B * B);
-            L::prefetch(block.wrapping_add(AHEAD));
-            let at = *matrix.columns.get_unchecked(k) as usize * B;
-            let x = L::load(x.add(at));
-            let mut sum = L::load(y.add(at));
-            for i in 0..B {
-                let row = L::load_row(block.add(i * B));
-                sums[i] = L::mul_add(row, x, sums[i]);
-                sum = L::mul_add(row, own[i], sum);
-            }
-            L::store(y.add(at), sum);
-        }
-        L::sum_rows(sums)
-    }
+    let (block, ahead) = (
+        matrix.values.as_ptr().wrapping_add(k * B * B),
+        AHEAD / size_of::<T>(),
+    );
+    let next = if DOWN {
+        block.wrapping_sub(ahead)
+    } else {
+        block.wrapping_add(ahead)
+    };
+    // SAFETY: as demanded of the caller.
+    unsafe { L::prefetch(next) }
 }
 
 /// start + block `row` of `blocks`, which are symmetric, times a vector given by its lanes.
@@ -316,7 +338,7 @@ unsafe fn multiply_symmetric<T: Scalar, const B: usize, L: Lanes<T, B>>(
 ///
 /// Safety: there is such a row.
 #[inline(always)]
-unsafe fn row_range<T>(matrix: &Matrix<T>, row: usize) -> std::ops::Range<usize> {
+unsafe fn row_range<T>(matrix: &Matrix<T>, row: usize) -> Range<usize> {
     // SAFETY: as demanded of the caller.
     unsafe {
         let start = *matrix.row_start.get_unchecked(row);
@@ -353,7 +375,11 @@ unsafe fn product<T: Scalar, const B: usize, L: Lanes<T, B>, const DOT: bool>(
             let own = L::load(x.add(row * B));
             let splats = L::splats(own);
             let range = row_range(&matrix, row);
-            let below = gather_scatter::<T, B, L>(&matrix, range, x, splats, y);
+            let mut sums = [L::zero(); B];
+            for k in range {
+                gather_and_scatter::<T, B, L>(&matrix, k, (x, &mut sums), (&splats, y));
+            }
+            let below = L::sum_rows(sums);
             let sum = multiply_symmetric::<T, B, L>(matrix.diagonal, row, splats, below);
             L::store(y.add(row * B), sum);
             if DOT {
@@ -376,7 +402,7 @@ unsafe fn forward<T: Scalar, const B: usize, L: Lanes<T, B>, const DAMPED: bool>
         // SAFETY: as demanded of the caller; columns of a row are smaller than the row.
         unsafe {
             let range = row_range(&matrix, row);
-            let below = gather::<T, B, L, false>(&matrix, range.clone(), x);
+            let below = gather_row::<T, B, L, false>(&matrix, &range, x);
             let rest = L::sub(L::load(b.add(row * B)), below);
             let zero = L::zero();
             let own = multiply_symmetric::<T, B, L>(matrix.inverse, row, L::splats(rest), zero);
@@ -388,7 +414,9 @@ unsafe fn forward<T: Scalar, const B: usize, L: Lanes<T, B>, const DAMPED: bool>
                 zero
             };
             L::store(r.add(row * B), left);
-            scatter::<T, B, L>(&matrix, range, negative, r);
+            for k in range {
+                scatter::<T, B, L>(&matrix, k, &negative, r);
+            }
         }
     }
 }
@@ -406,13 +434,16 @@ unsafe fn backward<T: Scalar, const B: usize, L: Lanes<T, B>>(
         unsafe {
             let range = row_range(&matrix, row);
             let guess = L::load(v.add(row * B));
-            let below = gather::<T, B, L, true>(&matrix, range.clone(), v);
+            let below = gather_row::<T, B, L, true>(&matrix, &range, v);
             let splats = L::splats(guess);
             let product = multiply_symmetric::<T, B, L>(matrix.diagonal, row, splats, below);
             let rest = L::splats(L::sub(L::load(r.add(row * B)), product));
             let step = multiply_symmetric::<T, B, L>(matrix.inverse, row, rest, guess);
             L::store(x.add(row * B), L::add(L::load(x.add(row * B)), step));
-            scatter::<T, B, L>(&matrix, range, L::splats(L::sub(L::zero(), step)), r);
+            let negative = L::splats(L::sub(L::zero(), step));
+            for k in range.rev() {
+                scatter::<T, B, L>(&matrix, k, &negative, r);
+            }
         }
     }
 }
@@ -434,7 +465,12 @@ unsafe fn border<T: Scalar, const B: usize, L: Lanes<T, B>>(
             let signed = if is_negative { L::sub(L::zero(), x) } else { x };
             let range = row_range(&matrix, place);
             let (far, sent) = (far.as_ptr(), sent.as_mut_ptr());
-            let sum = gather_scatter::<T, B, L>(&matrix, range, far, L::splats(signed), sent);
+            let splats = L::splats(signed);
+            let mut sums = [L::zero(); B];
+            for k in range {
+                gather_and_scatter::<T, B, L>(&matrix, k, (far, &mut sums), (&splats, sent));
+            }
+            let sum = L::sum_rows(sums);
             total += dot::<T, B, L>(x, sum);
             let y = y.as_mut_ptr().add(at);
             let own = L::load(y);

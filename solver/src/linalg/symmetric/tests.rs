@@ -1,4 +1,6 @@
 //! Tests of the half storage against full matrices and against plain sweeps.
+//!
+//! Invariant: what is expected is computed from the full matrix, by loops that share no code with the kernels.
 
 use super::build::{Damping, n_slabs, slab_rows};
 use super::inverse::invert_symmetric;

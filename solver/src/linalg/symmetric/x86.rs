@@ -29,25 +29,27 @@ use std::arch::x86_64::{
     _mm512_setzero_pd, _mm512_sub_pd,
 };
 
-/// Does a step if there are lanes for the type, the block size and this processor; if not, gives it back.
-pub(super) fn try_run<'a, T: Scalar, const B: usize>(
-    work: Work<'a, T>,
-) -> Result<f64, Work<'a, T>> {
+/// A function that does a step.
+type Run<T> = for<'a> fn(Work<'a, T>) -> f64;
+
+/// What does a step whose `work` has been checked, if there are lanes for the type, the block size and this processor.
+pub(super) fn choose<T: Scalar, const B: usize>() -> Option<Run<T>> {
     if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")) {
-        return Err(work);
+        return None;
     }
     let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
-    // SAFETY: the processor has AVX2 and FMA, in the last case AVX-512 too; `kernels::run` has checked `work`.
-    unsafe {
-        match (is_single, B) {
-            (true, 3) => Ok(run_avx2::<f32, 3, Single3>(cast(work))),
-            (true, 6) => Ok(run_avx2::<f32, 6, Single6>(cast(work))),
-            (false, 3) => Ok(run_avx2::<f64, 3, Double3>(cast(work))),
-            (false, 6) if is_x86_feature_detected!("avx512f") => {
-                Ok(run_avx512::<f64, 6, Double6>(cast(work)))
-            }
-            _ => Err(work),
+    match (is_single, B) {
+        // SAFETY: the processor has AVX2 and FMA, and `kernels::run` has checked `work`; so for the next two.
+        (true, 3) => Some(|work| unsafe { run_avx2::<f32, 3, Single3>(cast(work)) }),
+        // SAFETY: see above.
+        (true, 6) => Some(|work| unsafe { run_avx2::<f32, 6, Single6>(cast(work)) }),
+        // SAFETY: see above.
+        (false, 3) => Some(|work| unsafe { run_avx2::<f64, 3, Double3>(cast(work)) }),
+        (false, 6) if is_x86_feature_detected!("avx512f") => {
+            // SAFETY: see above; the processor has AVX-512 too.
+            Some(|work| unsafe { run_avx512::<f64, 6, Double6>(cast(work)) })
         }
+        _ => None,
     }
 }
 
