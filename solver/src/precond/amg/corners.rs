@@ -345,6 +345,9 @@ impl<const B: usize> Transfer<B, B> for CornerInterpolation<B> {
 
     fn prolong(&self, comm: &Comm, coarse: &[[f32; B]], fine: &mut [[f32; B]]) {
         let mut values = coarse.to_vec();
+        for (value, free) in values.iter_mut().zip(&self.is_free) {
+            (0..B).filter(|&b| !free[b]).for_each(|b| value[b] = 0.0);
+        }
         values.resize(self.coarse.n_local(), [0.0; B]);
         let (owned, ghosts) = values.split_at_mut(coarse.len());
         self.halo
@@ -366,5 +369,73 @@ impl<const B: usize> Transfer<B, B> for CornerInterpolation<B> {
             + size_of_val(self.weights.as_slice())
             + size_of_val(self.start.as_slice())
             + size_of_val(self.children.as_slice())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::coarsen_to_corners;
+    use crate::analysis::corner_parents::corner_parents;
+    use crate::assembly::test_models::{distorted_box, model, split};
+    use crate::assembly::{Pattern, assemble_stiffness, constrain};
+    use crate::linalg::DistMatrix;
+    use crate::precond::amg::tests::{dense, dense_columns};
+    use crate::precond::rigid_body_modes;
+    use fem_mesh::CellType;
+    use fem_mesh::comm::run_threads;
+
+    #[test]
+    fn the_product_is_that_of_dense_matrices_but_for_prescribed_rows() {
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let mut model = model(split(
+                    comm,
+                    &distorted_box(CellType::Tet10, [2, 1, 2], false),
+                ));
+                let (pattern, mut rows) = Pattern::new(&model.mesh).expect("few neighbors");
+                assemble_stiffness(comm, &model, &pattern, &mut rows).expect("valid elements");
+                let nodes = model.mesh.nodes.clone();
+                let n = nodes.n_owned();
+                // Corners and mid-side nodes alike, whole nodes and single components.
+                let is_fixed = |dof: &u64| dof / 3 % 5 == 2 || dof % 11 == 3;
+                model.fixed = (0..nodes.n_local())
+                    .flat_map(|node| (0..3).map(move |c| (node, c)))
+                    .filter(|&(node, c)| is_fixed(&(3 * nodes.global(node) + c)))
+                    .map(|(node, c)| (3 * node as u32 + c as u32, 0.0))
+                    .collect();
+                constrain(
+                    pattern.slabs(),
+                    &model.fixed,
+                    &mut rows,
+                    &mut vec![0.0; 3 * n],
+                );
+                let a = DistMatrix::new(comm, nodes, rows.owned, rows.ghost);
+                let fixed = model.fixed.iter().map(|(dof, _)| *dof);
+                let modes = rigid_body_modes(comm, &model.mesh.coords[..n], fixed);
+                let parents = corner_parents(comm, &model.mesh).expect("second order");
+                let level = coarsen_to_corners(comm, &a, &parents, &modes);
+
+                let map = level.matrix.map();
+                let p = dense_columns(comm, &level.interpolation, map, n);
+                let found = dense(comm, &level.matrix);
+                let expected = p.transpose() * dense(comm, &a) * &p;
+                let is_free: Vec<u8> = (level.near_nullspace.iter().flatten())
+                    .map(|row| u8::from(*row != [0.0; 6]))
+                    .collect();
+                let is_free = comm.all_gather(&is_free).concat();
+                assert!(is_free.contains(&0) && is_free.contains(&1));
+                let scale = expected.abs().max();
+                for (i, j) in
+                    (0..found.nrows()).flat_map(|i| (0..found.nrows()).map(move |j| (i, j)))
+                {
+                    let value = found[(i, j)];
+                    if is_free[i] == 1 && is_free[j] == 1 {
+                        assert!((value - expected[(i, j)]).abs() < 1e-12 * scale, "{i} {j}");
+                    } else {
+                        assert!(if i == j { value > 0.0 } else { value == 0.0 }, "{i} {j}");
+                    }
+                }
+            });
+        }
     }
 }

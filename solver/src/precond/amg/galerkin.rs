@@ -143,3 +143,73 @@ fn add_to_row<const FMA: bool, const B: usize, const C: usize>(
         add_product::<FMA, f64, B, B, C>(block, &widen(p), row.block(column));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::galerkin_product;
+    use crate::linalg::sample::{distribute, noise, spring_grid};
+    use crate::precond::BlockJacobi;
+    use crate::precond::amg::aggregate::aggregate;
+    use crate::precond::amg::smooth::smoothed_prolongator;
+    use crate::precond::amg::strength::StrongGraph;
+    use crate::precond::amg::tentative::tentative;
+    use crate::precond::amg::tests::{dense, dense_columns};
+    use fem_mesh::comm::run_threads;
+    use nalgebra::DMatrix;
+
+    const OMEGA: f64 = 0.5;
+
+    #[test]
+    fn smoothing_and_product_are_those_of_dense_matrices() {
+        let a = spring_grid(6, 10.0);
+        for n_ranks in 1..=4 {
+            run_threads(n_ranks, |comm| {
+                let matrix = distribute(comm, &a);
+                let n = matrix.map().n_owned();
+                let values = noise(12 * n, 1 + comm.rank() as u64);
+                let mut near_nullspace = values.as_chunks::<4>().0.as_chunks::<3>().0.to_vec();
+                // A node that takes no part: its rows must stay empty.
+                near_nullspace
+                    .iter_mut()
+                    .take(1)
+                    .for_each(|rows| *rows = [[0.0; 4]; 3]);
+                let takes_part: Vec<bool> = near_nullspace
+                    .iter()
+                    .map(|rows| *rows != [[0.0; 4]; 3])
+                    .collect();
+                let aggregates = aggregate(&StrongGraph::new(&matrix, 0.0), &takes_part);
+                let t = tentative(&aggregates, &near_nullspace);
+                let inverse = BlockJacobi::new(comm, &matrix).expect("positive definite");
+                let prolongator = |omega: f64| {
+                    let rows = t.rows.clone();
+                    let blocks = inverse.blocks();
+                    smoothed_prolongator(comm, &matrix, &aggregates, rows, blocks, omega)
+                };
+                let p = prolongator(OMEGA);
+                let coarse = galerkin_product(comm, &matrix, &p, |_, _| true);
+
+                let a = dense(comm, &matrix);
+                let [p, t] =
+                    [p, prolongator(0.0)].map(|p| dense_columns(comm, &p, coarse.map(), n));
+                let mut smoothed = t.clone();
+                let at = &a * &t;
+                for node in 0..a.nrows() / 3 {
+                    let block = a.view((3 * node, 3 * node), (3, 3)).into_owned();
+                    let inverse = block.try_inverse().expect("regular");
+                    let step: DMatrix<f64> = inverse * at.rows(3 * node, 3) * OMEGA;
+                    let is_empty = t.rows(3 * node, 3).iter().all(|v| *v == 0.0);
+                    if !is_empty {
+                        smoothed
+                            .rows_mut(3 * node, 3)
+                            .zip_apply(&step, |v, s| *v -= s);
+                    }
+                }
+                assert!((&p - smoothed).norm() < 1e-6 * p.norm());
+                let expected = p.transpose() * &a * &p;
+                let found = dense(comm, &coarse);
+                assert!((&found - &expected).norm() < 1e-12 * expected.norm());
+                assert_eq!(found, found.transpose());
+            });
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! Invariant: orders the steps and keeps the times; the numerics are in the modules it calls.
 
 use super::AmgOptions;
-use super::aggregate::aggregate;
+use super::aggregate::{Aggregates, aggregate};
 use super::coarse::CoarseSolver;
 use super::galerkin::galerkin_product;
 use super::level::{End, Level, Tail};
@@ -19,8 +19,10 @@ use crate::linalg::{BlockCsr, DistMatrix};
 use crate::precond::BlockJacobi;
 use fem_mesh::{Comm, IndexMap, Result};
 
-/// Most scalar rows of a matrix that is solved directly.
-const MAX_SOLVED: u64 = 1200;
+/// A matrix is solved directly when it has no more than this part of the rows of the finest one,
+const SOLVED_PART: u64 = 40;
+/// but from the first of these numbers of scalar rows in any case, and never above the second.
+const MAX_SOLVED: (u64, u64) = (600, 2500);
 /// Fewest rows a rank for which distributed work pays.
 const MIN_ROWS_PER_RANK: u64 = 256;
 /// A level that keeps more than this part of the rows is the last.
@@ -56,19 +58,7 @@ impl Setup<'_> {
         a: &DistMatrix<B>,
         near_nullspace: &[[[f64; C]; B]],
     ) -> Result<Coarsened<B, C>> {
-        let first_threshold = std::env::var("THETA")
-            .ok()
-            .and_then(|v| v.parse().ok())
-            .unwrap_or(self.options.strength_threshold);
-        let threshold = first_threshold * COARSER_THRESHOLD.powi(self.n_coarsenings);
-        self.n_coarsenings += 1;
-        let aggregates = self.report.time(Step::Aggregate, || {
-            let takes_part: Vec<bool> = near_nullspace
-                .iter()
-                .map(|rows| *rows != [[0.0; C]; B])
-                .collect();
-            aggregate(&StrongGraph::new(a, threshold), &takes_part)
-        });
+        let aggregates = self.aggregates(comm, a, near_nullspace);
         let Tentative {
             rows,
             coarse_nullspace,
@@ -99,6 +89,37 @@ impl Setup<'_> {
         })
     }
 
+    /// Collective. Aggregates of the nodes with a near-nullspace.
+    fn aggregates<const B: usize, const C: usize>(
+        &mut self,
+        comm: &Comm,
+        a: &DistMatrix<B>,
+        near_nullspace: &[[[f64; C]; B]],
+    ) -> Aggregates {
+        let threshold =
+            self.options.strength_threshold * COARSER_THRESHOLD.powi(self.n_coarsenings);
+        self.n_coarsenings += 1;
+        self.report.time(Step::Aggregate, || {
+            let takes_part: Vec<bool> = (near_nullspace.iter())
+                .map(|rows| *rows != [[0.0; C]; B])
+                .collect();
+            let strong = aggregate(&StrongGraph::new(a, threshold), &takes_part);
+            let n_nodes = takes_part.iter().filter(|&&part| part).count();
+            let [n_nodes, n_coarse] = [n_nodes, strong.n].map(|n| comm.sum_u64(n as u64));
+            if threshold > 0.0 && n_coarse as f64 > STALLED * n_nodes as f64 {
+                // Next to no connection is strong: better weak ones than no coarsening.
+                return aggregate(&StrongGraph::new(a, 0.0), &takes_part);
+            }
+            strong
+        })
+    }
+
+    /// Most scalar rows of a matrix that is solved directly: its solution must not cost more than the cycle above it.
+    fn max_solved(&self) -> u64 {
+        let n_fine = self.report.levels.first().map_or(0, |level| level.rows);
+        (n_fine / SOLVED_PART).clamp(MAX_SOLVED.0, MAX_SOLVED.1)
+    }
+
     /// Collective. The levels from `matrix` on.
     ///
     /// # Errors
@@ -112,7 +133,7 @@ impl Setup<'_> {
         let mut levels = Vec::new();
         loop {
             let n_rows = matrix.map().n_global();
-            if n_rows * C as u64 <= MAX_SOLVED {
+            if n_rows * C as u64 <= self.max_solved() {
                 break;
             }
             if comm.n_ranks() > 1 && n_rows < MIN_ROWS_PER_RANK * comm.n_ranks() as u64 {
@@ -135,7 +156,7 @@ impl Setup<'_> {
             .time(Step::Coarse, || CoarseSolver::new(comm, &matrix))?;
         Ok(Tail {
             levels,
-            end: End::Solved(solver),
+            end: End::Solved(Box::new(solver)),
         })
     }
 

@@ -1,17 +1,71 @@
 //! Multigrid as a whole: iterations on problems of different shapes, symmetry, bits, bad matrices.
 
+use super::replicate::{replicate, replicate_vector};
+use super::transfer::Transfer;
 use super::{Amg, AmgOptions, NodeData};
 use crate::analysis::corner_parents::corner_parents;
 use crate::assembly::test_models::{model, split};
 use crate::assembly::{Pattern, assemble_stiffness, constrain};
 use crate::krylov::{CgOptions, SolveReport, System, conjugate_gradients};
-use crate::linalg::sample::{distribute, laplace_grid, noise};
+use crate::linalg::sample::{distribute, laplace_grid, noise, to_sprs};
 use crate::linalg::{BlockCsr, DistMatrix, LinearOperator, vector};
 use crate::model::Material;
 use crate::precond::rigid_body_modes;
 use fem_mesh::comm::run_threads;
 use fem_mesh::generate::{BoxMesh, generate_slice};
-use fem_mesh::{CellType, Comm, Mesh, Result};
+use fem_mesh::{CellType, Comm, IndexMap, Mesh, Result};
+use nalgebra::DMatrix;
+
+/// Collective. The whole matrix.
+pub(super) fn dense<const B: usize>(comm: &Comm, a: &DistMatrix<B>) -> DMatrix<f64> {
+    let values = to_sprs(&replicate(comm, a)).to_dense();
+    DMatrix::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)])
+}
+
+/// Collective. The whole of an interpolation from nodes distributed as `coarse` says, column by column; checks that
+/// restriction is its transpose.
+pub(super) fn dense_columns<const B: usize, const C: usize>(
+    comm: &Comm,
+    transfer: &impl Transfer<B, C>,
+    coarse: &IndexMap,
+    n_fine: usize,
+) -> DMatrix<f64> {
+    assert_eq!(transfer.n_coarse(), coarse.n_owned());
+    let n_columns = coarse.n_global() as usize * C;
+    let seed = noise(n_fine * B, 9 + comm.rank() as u64);
+    let r: Vec<[f32; B]> = seed
+        .as_chunks::<B>()
+        .0
+        .iter()
+        .map(|r| r.map(|v| v as f32))
+        .collect();
+    let mut restricted = vec![[0.0; C]; coarse.n_owned()];
+    transfer.restrict(comm, &r, &mut restricted);
+    let whole_r = replicate_vector(comm, &r);
+    let whole_restricted = replicate_vector(comm, &restricted);
+    let mut columns = Vec::new();
+    for column in 0..n_columns {
+        let mut x = vec![[0.0; C]; coarse.n_owned()];
+        if let Some(row) = (column / C).checked_sub(coarse.offset() as usize)
+            && row < x.len()
+        {
+            x[row][column % C] = 1.0;
+        }
+        let mut fine = vec![[0.0; B]; n_fine];
+        transfer.prolong(comm, &x, &mut fine);
+        let fine = replicate_vector(comm, &fine);
+        let product: f32 = fine
+            .as_flattened()
+            .iter()
+            .zip(whole_r.as_flattened())
+            .map(|(p, r)| p * r)
+            .sum();
+        assert!((product - whole_restricted.as_flattened()[column]).abs() < 1e-4);
+        columns.extend(fine.as_flattened().iter().map(|v| f64::from(*v)));
+    }
+    let n_rows = whole_r.len() * B;
+    DMatrix::from_vec(n_rows, n_columns, columns)
+}
 
 /// A box clamped at x = 0, or several of them.
 #[derive(Clone, Copy)]
