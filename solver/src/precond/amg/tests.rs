@@ -273,7 +273,7 @@ fn shapes_and_materials_are_borne() {
         "thin plate",
         hex8([10.0, 0.2, 10.0], [40, 1, 40]),
         &[1, 3],
-        60,
+        70,
     );
     let beam = hex8([10.0, 1.0, 1.0], [60, 6, 6]);
     let jumps = |thickness, factor| Problem {
