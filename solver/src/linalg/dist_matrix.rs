@@ -8,6 +8,7 @@
 use super::{BlockCsr, LinearOperator, spmv};
 use fem_mesh::halo::Halo;
 use fem_mesh::{Comm, IndexMap};
+use rayon::prelude::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 
 /// Square matrix of B x B blocks over the ranks; rows and columns are distributed by the same [`IndexMap`].
 pub struct DistMatrix<const B: usize> {
@@ -100,8 +101,7 @@ impl<const B: usize> DistMatrix<B> {
     /// Collective. Largest sum of absolute values of a scalar row. For a symmetric matrix it is an upper bound of the
     /// spectral norm.
     pub fn norm_inf(&self, comm: &Comm) -> f64 {
-        let mut largest: f64 = 0.0;
-        for row in 0..self.map.n_owned() {
+        let largest_sum = |row: usize| {
             let mut sums = [0.0; B];
             for part in [&self.owned, &self.ghost] {
                 for k in part.row(row) {
@@ -110,8 +110,10 @@ impl<const B: usize> DistMatrix<B> {
                     }
                 }
             }
-            largest = sums.into_iter().fold(largest, f64::max);
-        }
+            sums.into_iter().fold(0.0, f64::max)
+        };
+        let rows = (0..self.map.n_owned()).into_par_iter().with_min_len(1024);
+        let largest = rows.map(largest_sum).reduce(|| 0.0, f64::max);
         comm.max(largest)
     }
 
