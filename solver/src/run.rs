@@ -282,7 +282,7 @@ pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) ->
 fn describe_free_body(body: &FreeBody, n_free: usize) -> String {
     let [low, high] = body
         .bounds
-        .map(|x| format!("({:.4}, {:.4}, {:.4})", x[0], x[1], x[2]));
+        .map(|x| format!("({:.4e}, {:.4e}, {:.4e})", x[0], x[1], x[2]));
     let others = match n_free {
         1 => String::new(),
         n => format!(" ({} more bodies are free as well)", n - 1),
