@@ -214,7 +214,7 @@ pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Res
     let halo = Halo::new(comm, &resolved.model.mesh.nodes);
     let ceiling = request.threads.or(case.parallel.threads);
     let parallelism = parallel::decide(comm, 3 * resolved.model.mesh.nodes.n_global(), ceiling);
-    parallel::start_threads(parallelism.threads)?;
+    comm.all_ok(parallel::start_threads(parallelism.threads))?;
     log.note(&parallelism.decision);
     Ok(Prepared {
         case,

@@ -64,7 +64,7 @@ struct System {
     external: Vec<f64>,
 }
 
-/// Collective. Solves the model. A solution that missed the tolerance is returned as well, without strains: see
+/// Collective. Solves the model. A solution that missed the tolerance is returned as well: see
 /// `solved.report.converged`.
 ///
 /// # Errors
@@ -92,14 +92,12 @@ pub fn solve(
     };
     let solved = linear_solve::solve(comm, matrix, &system, free, options, log)?;
     warn_of_precision(&solved, options, log);
-    if solved.report.history.is_empty() && !model.loads.is_empty() {
-        log.warn("the loads are zero or act on held nodes only: the solution is zero");
-    }
     let solution = log.phase("recover", "strains, stresses, reactions", |_| {
         recover(comm, model, halo, solved, displacement, &external)
     });
     let balance = solution.totals.balance_error;
-    if balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
+    let is_solved = solution.solved.report.converged;
+    if is_solved && balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
         log.warn(format!(
             "loads and reactions do not balance: error {balance:.1e}; digits are lost, as by coordinates far from the \
              origin or extreme ratios of stiffness"

@@ -26,7 +26,8 @@ pub(crate) fn verify(comm: &Comm, args: &VerifyArgs) -> Result<i32> {
     };
     // One pool serves all cases: it is started for the largest model.
     let ceiling = args.common.threads.map(|n| n as usize);
-    parallel::start_threads(parallel::decide(comm, u64::MAX, ceiling).threads)?;
+    let threads = parallel::decide(comm, u64::MAX, ceiling).threads;
+    comm.all_ok(parallel::start_threads(threads))?;
     // Lines on stdout tell how far it is, unless they go elsewhere.
     let shows_progress = comm.is_root() && !args.common.quiet && !std::io::stdout().is_terminal();
     let width = cases.iter().map(|c| name_of(c).chars().count()).max();
