@@ -135,7 +135,7 @@ fn measure(model: &Model, n: usize, rounds: usize) -> Result<()> {
         for (best, time) in best.iter_mut().zip(times) {
             *best = best.min(time);
         }
-        mib = (rows.owned.memory() + pattern.memory()) as f64 / 1024.0 / 1024.0;
+        mib = (rows.lower.memory() + pattern.memory()) as f64 / 1024.0 / 1024.0;
     }
     let [pattern, elements, loads, force, stress] = best;
     println!(

@@ -9,7 +9,7 @@
 
 use fem_solve::bandwidth::{DEFAULT_LENGTH, Triad, median};
 use fem_solve::linalg::symmetric::Damping;
-use fem_solve::linalg::{BlockCsr, Scalar, SymmetricSlabs, spmv};
+use fem_solve::linalg::{BlockCsr, Scalar, SymmetricSlabs};
 use std::time::Instant;
 
 const GRID: [usize; 3] = [65, 65, 64];
@@ -22,16 +22,13 @@ fn main() {
         .filter_map(|a| a.parse().ok())
         .next()
         .unwrap_or(15);
-    let single: BlockCsr<f32, 3> = grid_matrix();
-    let double = single.to_scalar::<f64>();
-    let half = SymmetricSlabs::<f64, 3>::from_full(&double, Damping::None);
+    let matrix = SymmetricSlabs::<f64, 3>::from_lower(&grid_matrix(), Damping::None);
     println!(
-        "{} block rows, {} blocks of 3 x 3; half: {} blocks in {} slabs, {:.1} % between slabs; {rounds} rounds",
-        double.n_rows,
-        double.n_blocks(),
-        half.n_blocks(),
-        half.n_slabs(),
-        100.0 * half.n_border_blocks() as f64 / half.n_blocks() as f64,
+        "{} block rows, {} blocks of 3 x 3 stored in {} slabs, {:.1} % between slabs; {rounds} rounds",
+        matrix.n_rows(),
+        matrix.n_blocks(),
+        matrix.n_slabs(),
+        100.0 * matrix.n_border_blocks() as f64 / matrix.n_blocks() as f64,
     );
     for n_threads in [1, 2] {
         match rayon::ThreadPoolBuilder::new()
@@ -40,41 +37,30 @@ fn main() {
         {
             Ok(pool) => pool.install(|| {
                 println!("\n{n_threads} thread(s)    best ms  median ms   GB/s  of triad");
-                measure(&double, &half, "f64", rounds);
-                measure(&single, &half.to_scalar::<f32>(), "f32", rounds);
+                measure(&matrix, "f64", rounds);
+                measure(&matrix.to_scalar::<f32>(), "f32", rounds);
             }),
             Err(error) => eprintln!("no pool of {n_threads} threads: {error}"),
         }
     }
 }
 
-fn measure<T: Scalar>(
-    full: &BlockCsr<T, 3>,
-    half: &SymmetricSlabs<T, 3>,
-    scalar: &str,
-    rounds: usize,
-) {
-    let n = full.n_rows * 3;
+fn measure<T: Scalar>(half: &SymmetricSlabs<T, 3>, scalar: &str, rounds: usize) {
+    let n = half.n_rows() * 3;
     let numbers = |seed: usize| -> Vec<f64> {
         (0..n)
             .map(|i| ((i * 31 + seed) % 17) as f64 * 0.1 - 0.8)
             .collect()
     };
-    let (x64, mut y64) = (numbers(1), vec![0.0; n]);
     let single = |v: Vec<f64>| -> Vec<T> { v.into_iter().map(T::from_f64).collect() };
     let (b, v) = (single(numbers(2)), single(numbers(3)));
     let [mut x, mut y, mut p, mut q, mut s, mut t] = [(); 6].map(|()| vec![T::ZERO; n]);
     let vector = n * size_of::<T>();
-    let blocks = full.n_rows * 9 * size_of::<T>();
+    let blocks = half.n_rows() * 9 * size_of::<T>();
     let matrix = half.memory() - 2 * blocks;
     let mut steps: Vec<Step> = vec![
         (
-            "full product",
-            full.memory() + 2 * n * size_of::<f64>(),
-            Box::new(|| spmv::multiply(full, &x64, &mut y64)),
-        ),
-        (
-            "half product",
+            "product",
             matrix + blocks + 2 * vector,
             Box::new(|| half.apply(&b, &mut y)),
         ),
@@ -122,8 +108,8 @@ fn measure<T: Scalar>(
     }
 }
 
-/// A symmetric matrix whose rows couple each node of a grid with its 26 neighbors and itself.
-fn grid_matrix<T: Scalar>() -> BlockCsr<T, 3> {
+/// The lower half of a symmetric matrix whose rows couple each node of a grid with its 26 neighbors and itself.
+fn grid_matrix() -> BlockCsr<f64, 3> {
     let [nx, ny, nz] = GRID;
     let mut row_start = vec![0];
     let mut columns = Vec::new();
@@ -131,19 +117,20 @@ fn grid_matrix<T: Scalar>() -> BlockCsr<T, 3> {
     for row in 0..nx * ny * nz {
         for k in near(row / (nx * ny), nz) {
             for j in near(row / nx % ny, ny) {
-                columns.extend(near(row % nx, nx).map(|i| (i + nx * (j + ny * k)) as u32));
+                let neighbors = near(row % nx, nx).map(|i| i + nx * (j + ny * k));
+                columns.extend(neighbors.filter(|&c| c <= row).map(|c| c as u32));
             }
         }
         row_start.push(columns.len());
     }
     let n_rows = nx * ny * nz;
-    let mut a = BlockCsr::<T, 3>::zeros(n_rows, row_start, columns);
+    let mut a = BlockCsr::<f64, 3>::zeros(n_rows, row_start, columns);
     for row in 0..n_rows {
         for k in a.row(row) {
             let is_diagonal = a.columns[k] as usize == row;
             for (i, value) in a.block_mut(k).iter_mut().enumerate() {
                 let on = f64::from(u8::from(i % 4 == 0));
-                *value = T::from_f64(if is_diagonal { 30.0 * on } else { 0.1 - on });
+                *value = if is_diagonal { 30.0 * on } else { 0.1 - on };
             }
         }
     }

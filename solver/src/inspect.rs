@@ -195,7 +195,7 @@ fn direct_cost(
         return Ok(None);
     }
     let (_, rows) = comm.all_ok(Pattern::new(mesh))?;
-    let matrix = DistMatrix::<3>::new(comm, mesh.nodes.clone(), rows.owned, rows.ghost);
+    let matrix = DistMatrix::<3>::new(comm, mesh.nodes.clone(), rows.lower, rows.ghost);
     Ok(Some(DirectAnalysis::new(comm, &matrix)?.cost()))
 }
 

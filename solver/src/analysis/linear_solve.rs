@@ -94,7 +94,7 @@ pub fn solve(
                 // Both ends are the same on every rank: they rest on reduced numbers.
                 failed if n_dofs > MAX_DIRECT_DOFS => failed?,
                 failed => {
-                    let matrix = iterated.matrix.into_full(comm);
+                    let matrix = iterated.matrix.into_rows(comm);
                     second_try(comm, &matrix, system, x, options, failed, log)?
                 }
             }
@@ -252,21 +252,21 @@ struct Iterated {
 
 /// The matrix as the iterations left it.
 enum Stored {
-    Full(DistMatrix<3>),
-    Halved(DistSymmetric<3>),
+    Rows(DistMatrix<3>),
+    Slabs(DistSymmetric<3>),
 }
 
 impl Stored {
-    /// Collective. With both halves.
-    fn into_full(self, comm: &Comm) -> DistMatrix<3> {
+    /// Collective. By rows.
+    fn into_rows(self, comm: &Comm) -> DistMatrix<3> {
         match self {
-            Stored::Full(matrix) => matrix,
-            Stored::Halved(matrix) => matrix.into_full(comm),
+            Stored::Rows(matrix) => matrix,
+            Stored::Slabs(matrix) => matrix.into_rows(comm),
         }
     }
 }
 
-/// Collective. Conjugate gradients with the preconditioner asked for. Once that is made, half of the matrix is enough.
+/// Collective. Conjugate gradients with the preconditioner asked for. Once that is made, nobody needs the rows.
 fn iterate(
     comm: &Comm,
     matrix: DistMatrix<3>,
@@ -284,12 +284,12 @@ fn iterate(
     let built = match built {
         Ok(built) => built,
         Err(error) => {
-            let (outcome, matrix) = (Err(error), Stored::Full(matrix));
+            let (outcome, matrix) = (Err(error), Stored::Rows(matrix));
             return Iterated { outcome, matrix };
         }
     };
     built.description.iter().for_each(|line| log.note(line));
-    let (matrix_norm, matrix) = log.phase("setup", "halve the matrix", |_| {
+    let (matrix_norm, matrix) = log.phase("setup", "matrix in slabs", |_| {
         (matrix.norm_inf(comm), DistSymmetric::new(matrix))
     });
     let cg = CgOptions {
@@ -315,7 +315,7 @@ fn iterate(
         reason: reason.to_owned(),
         levels: built.levels,
     });
-    let matrix = Stored::Halved(matrix);
+    let matrix = Stored::Slabs(matrix);
     Iterated { outcome, matrix }
 }
 

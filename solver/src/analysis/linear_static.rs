@@ -82,7 +82,7 @@ pub fn solve(
         rhs,
         external,
     } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
-    let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.owned, rows.ghost);
+    let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.lower, rows.ghost);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
     let system = LinearSystem {

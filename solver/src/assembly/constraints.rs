@@ -8,56 +8,60 @@
 
 use super::pattern::BlockRows;
 use super::slabs::Slabs;
+use crate::linalg::BlockCsr;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// Prescribed values by local degree of freedom.
+/// Prescribed values by local node.
 struct Prescribed {
-    is_fixed: Vec<[bool; 3]>,
+    /// Bit c: whether component c is prescribed.
+    fixed: Vec<u8>,
     value: Vec<[f64; 3]>,
 }
 
 /// Eliminates the degrees of freedom `fixed` (local number 3 * node + component, ghosts included, and value, m) from
 /// `rows` and `rhs` (3 an owned node). On return `rhs` is 0 at prescribed degrees of freedom.
 pub fn constrain(slabs: &Slabs, fixed: &[(u32, f64)], rows: &mut BlockRows, rhs: &mut [f64]) {
-    let n_owned = rows.owned.n_rows;
+    let n_owned = rows.lower.n_rows;
     let mut prescribed = Prescribed {
-        is_fixed: vec![[false; 3]; n_owned + rows.ghost.n_cols],
+        fixed: vec![0; n_owned + rows.ghost.n_cols],
         value: vec![[0.0; 3]; n_owned + rows.ghost.n_cols],
     };
     for &(dof, value) in fixed {
         let (node, component) = (dof as usize / 3, dof as usize % 3);
-        prescribed.is_fixed[node][component] = true;
+        prescribed.fixed[node] |= 1 << component;
         prescribed.value[node][component] = value;
     }
-    let (owned, ghost) = (&mut rows.owned, &mut rows.ghost);
-    let owned_values = slabs.split(owned.values.as_chunks_mut().0, |row| owned.row_start[row]);
+    let rhs = rhs.as_chunks_mut().0;
+    prescribed.move_blocks_above_diagonal(&rows.lower, rhs);
+    let (lower, ghost) = (&mut rows.lower, &mut rows.ghost);
+    let lower_values = slabs.split(lower.values.as_chunks_mut().0, |row| lower.row_start[row]);
     let ghost_values = slabs.split(ghost.values.as_chunks_mut().0, |row| ghost.row_start[row]);
-    let rhs = slabs.split(rhs.as_chunks_mut().0, |row| row);
+    let rhs = slabs.split(rhs, |row| row);
     let jobs: Vec<_> = slabs
         .rows()
-        .zip(owned_values)
+        .zip(lower_values)
         .zip(ghost_values)
         .zip(rhs)
         .collect();
+    let (lower, ghost) = (
+        (&lower.row_start, &lower.columns),
+        (&ghost.row_start, &ghost.columns),
+    );
     jobs.into_par_iter()
-        .for_each(|(((slab, mut owned_values), mut ghost_values), rhs)| {
+        .for_each(|(((slab, mut lower_values), mut ghost_values), rhs)| {
             for (row, rhs) in slab.zip(rhs) {
-                let columns = &owned.columns[owned.row_start[row]..owned.row_start[row + 1]];
-                let blocks = owned_values
-                    .split_off_mut(..columns.len())
-                    .unwrap_or_default();
-                for (block, &column) in blocks.iter_mut().zip(columns) {
-                    prescribed.eliminate(row, column as usize, block, rhs);
+                for ((starts, columns), values, first) in [
+                    (lower, &mut lower_values, 0),
+                    (ghost, &mut ghost_values, n_owned),
+                ] {
+                    let columns = &columns[starts[row]..starts[row + 1]];
+                    let blocks = values.split_off_mut(..columns.len()).unwrap_or_default();
+                    for (block, &column) in blocks.iter_mut().zip(columns) {
+                        prescribed.eliminate(row, first + column as usize, block, rhs);
+                    }
                 }
-                let columns = &ghost.columns[ghost.row_start[row]..ghost.row_start[row + 1]];
-                let blocks = ghost_values
-                    .split_off_mut(..columns.len())
-                    .unwrap_or_default();
-                for (block, &column) in blocks.iter_mut().zip(columns) {
-                    prescribed.eliminate(row, n_owned + column as usize, block, rhs);
-                }
-                for (rhs, fixed) in rhs.iter_mut().zip(prescribed.is_fixed[row]) {
-                    if fixed {
+                for (component, rhs) in rhs.iter_mut().enumerate() {
+                    if prescribed.fixed[row] >> component & 1 == 1 {
                         *rhs = 0.0;
                     }
                 }
@@ -66,25 +70,41 @@ pub fn constrain(slabs: &Slabs, fixed: &[(u32, f64)], rows: &mut BlockRows, rhs:
 }
 
 impl Prescribed {
+    /// Takes over into `rhs` what prescribed values cause in earlier rows, whose blocks are stored as transposes in the
+    /// rows of these values.
+    fn move_blocks_above_diagonal(&self, lower: &BlockCsr<f64, 3>, rhs: &mut [[f64; 3]]) {
+        let moved = (0..lower.n_rows).filter(|&row| self.value[row] != [0.0; 3]);
+        for row in moved {
+            let blocks = lower.row(row);
+            for k in blocks.start..blocks.end - 1 {
+                let rhs = &mut rhs[lower.columns[k] as usize];
+                for (at, entry) in lower.block(k).iter().enumerate() {
+                    rhs[at % 3] -= entry * self.value[row][at / 3];
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
     fn eliminate(&self, row: usize, column: usize, block: &mut [f64; 9], rhs: &mut [f64; 3]) {
-        let (fixed_rows, fixed_columns) = (self.is_fixed[row], self.is_fixed[column]);
-        if fixed_rows == [false; 3] && fixed_columns == [false; 3] {
+        let (fixed_rows, fixed_columns) = (self.fixed[row], self.fixed[column]);
+        if fixed_rows | fixed_columns == 0 {
             return;
         }
-        for i in 0..3 {
-            for j in 0..3 {
-                let entry = &mut block[3 * i + j];
-                if row == column && i == j && fixed_rows[i] {
-                    // A node of no element has a zero diagonal; any other number keeps the matrix regular.
-                    if *entry == 0.0 {
-                        *entry = 1.0;
-                    }
-                } else if fixed_columns[j] {
-                    rhs[i] -= *entry * self.value[column][j];
-                    *entry = 0.0;
-                } else if fixed_rows[i] {
-                    *entry = 0.0;
+        for (i, j) in (0..9).map(|at| (at / 3, at % 3)) {
+            let entry = &mut block[3 * i + j];
+            let (is_fixed_row, is_fixed_column) =
+                (fixed_rows >> i & 1 == 1, fixed_columns >> j & 1 == 1);
+            if row == column && i == j && is_fixed_row {
+                // A node of no element has a zero diagonal; any other number keeps the matrix regular.
+                if *entry == 0.0 {
+                    *entry = 1.0;
                 }
+            } else if is_fixed_column {
+                rhs[i] -= *entry * self.value[column][j];
+                *entry = 0.0;
+            } else if is_fixed_row {
+                *entry = 0.0;
             }
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! What goes in: the local mesh. What comes out: matrices of zeros for the owned rows, columns split into owned and
 //! ghost, and for each row the positions in it of the nodes of each cell that touches it, so that the element loop
-//! searches nothing. Positions take 2 bytes each (128 bytes a hex8) and are stored by rows in ascending order of cells:
-//! a thread that goes over its cells in that order reads them one after another.
+//! searches nothing. The matrix is symmetric: of the blocks in owned columns a row keeps those on and below the diagonal
+//! (see [`is_stored`]). Positions take 2 bytes each (about 80 bytes a hex8) and are stored by rows in ascending order of
+//! cells: a thread that goes over its cells in that order reads them one after another.
 //!
 //! Invariant: structure only; knows no values.
 
@@ -18,8 +19,8 @@ use std::ops::Range;
 /// `n_owned + g`). Both have a row for each owned node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlockRows {
-    /// Blocks in the columns of owned nodes.
-    pub owned: BlockCsr<f64, 3>,
+    /// Blocks in the columns of owned nodes, on and below the diagonal; the diagonal block is the last of its row.
+    pub lower: BlockCsr<f64, 3>,
     /// Blocks in the columns of ghost nodes.
     pub ghost: BlockCsr<f64, 3>,
 }
@@ -32,7 +33,7 @@ pub struct Pattern {
 }
 
 /// Positions of a slab: `values[start[r]..start[r + 1]]` belong to row r of the slab, the nodes of its cells one after
-/// another. A position counts the blocks of the row, owned columns first, then ghosts.
+/// another, as far as they [`is_stored`]. A position counts the blocks of the row, owned columns first, then ghosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SlabPositions {
     pub(super) start: Vec<usize>,
@@ -42,7 +43,7 @@ pub(super) struct SlabPositions {
 /// What one thread finds out about its slab.
 #[derive(Default)]
 struct SlabPattern {
-    owned: SlabColumns,
+    lower: SlabColumns,
     ghost: SlabColumns,
     positions: SlabPositions,
     widest_row: usize,
@@ -52,6 +53,13 @@ struct SlabPattern {
 struct SlabColumns {
     columns: Vec<u32>,
     row_end: Vec<usize>,
+}
+
+/// Whether a row stores the block in the column of local node `column`: not if that is above the diagonal and in
+/// an owned column, whose row then stores the transpose.
+#[inline(always)]
+pub(super) fn is_stored(row: usize, column: u32, n_owned: usize) -> bool {
+    column as usize <= row || column as usize >= n_owned
 }
 
 impl Pattern {
@@ -80,10 +88,10 @@ impl Pattern {
             );
         }
         let rows = BlockRows {
-            owned: join(
+            lower: join(
                 &slabs,
                 n_owned,
-                found.iter().map(|slab| &slab.owned).collect(),
+                found.iter().map(|slab| &slab.lower).collect(),
             ),
             ghost: join(
                 &slabs,
@@ -115,43 +123,47 @@ impl Pattern {
 impl SlabPattern {
     fn new(cells: &Cells, graph: &Graph, rows: Range<usize>, n_owned: usize) -> Self {
         let mut slab = SlabPattern::default();
-        // Row (counted from 1) in which each node was last seen, and its position there. Pages of nodes that this
-        // slab never meets stay untouched and cost no memory.
+        // Row (counted from 1) in which each node was last seen, and its number among the columns of that row in the
+        // order of their first occurrence. Pages of nodes that this slab never meets stay untouched and cost no memory.
         let mut seen = vec![[0u32; 2]; graph.n_rows()];
-        let mut columns: Vec<u32> = Vec::new();
+        // Columns of the row with their numbers in the lower half, and the place of each number after sorting.
+        let mut columns: Vec<u64> = Vec::new();
+        let mut place: Vec<u16> = Vec::new();
         slab.positions.start.push(0);
         for row in rows {
             let stamp = row as u32 + 1;
-            let neighbors = || {
-                graph
-                    .row(row)
-                    .iter()
-                    .flat_map(|&cell| cells.nodes_of(cell as usize))
-            };
+            let first = slab.positions.values.len();
             columns.clear();
             // The diagonal block exists even where no cell touches the node.
-            columns.push(row as u32);
-            seen[row][0] = stamp;
-            for &node in neighbors() {
-                let last = &mut seen[node as usize][0];
-                if *last != stamp {
-                    *last = stamp;
-                    columns.push(node);
+            columns.push((row as u64) << 32);
+            seen[row] = [stamp, 0];
+            for &cell in graph.row(row) {
+                let nodes = cells.nodes_of(cell as usize).iter();
+                for &node in nodes.filter(|&&node| is_stored(row, node, n_owned)) {
+                    let [last, number] = &mut seen[node as usize];
+                    if *last != stamp {
+                        *last = stamp;
+                        *number = columns.len() as u32;
+                        columns.push(u64::from(node) << 32 | u64::from(*number));
+                    }
+                    slab.positions.values.push(*number as u16);
                 }
             }
             columns.sort_unstable();
-            for (position, &node) in columns.iter().enumerate() {
-                seen[node as usize][1] = position as u32;
+            place.resize(columns.len(), 0);
+            for (position, &column) in columns.iter().enumerate() {
+                place[column as u32 as usize] = position as u16;
+            }
+            for number in &mut slab.positions.values[first..] {
+                *number = place[usize::from(*number)];
             }
             slab.widest_row = slab.widest_row.max(columns.len());
-            slab.positions
-                .values
-                .extend(neighbors().map(|&node| seen[node as usize][1] as u16));
             slab.positions.start.push(slab.positions.values.len());
-            let split = columns.partition_point(|&node| (node as usize) < n_owned);
-            slab.owned.push_row(columns[..split].iter().copied());
+            let nodes = columns.iter().map(|column| (column >> 32) as u32);
+            let split = columns.partition_point(|column| ((column >> 32) as usize) < n_owned);
+            slab.lower.push_row(nodes.clone().take(split));
             slab.ghost
-                .push_row(columns[split..].iter().map(|&node| node - n_owned as u32));
+                .push_row(nodes.skip(split).map(|node| node - n_owned as u32));
         }
         slab
     }
@@ -187,7 +199,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn rows_hold_exactly_the_neighbors_for_any_number_of_slabs() {
+    fn rows_hold_exactly_the_lower_neighbors_for_any_number_of_slabs() {
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let mesh = split(comm, &mixed_mesh());
@@ -201,11 +213,13 @@ mod tests {
                             expected.extend(nodes);
                         }
                     }
-                    let owned = rows.owned.columns[rows.owned.row(row)].iter().copied();
+                    let is_ghost = |node: u32| node as usize >= n_owned;
+                    expected.retain(|&node| node as usize <= row || is_ghost(node));
+                    let lower = rows.lower.columns[rows.lower.row(row)].iter().copied();
                     let ghost = rows.ghost.columns[rows.ghost.row(row)]
                         .iter()
                         .map(|g| g + n_owned as u32);
-                    assert!(owned.chain(ghost).eq(expected), "row {row}");
+                    assert!(lower.chain(ghost).eq(expected), "row {row}");
                 }
                 for n_slabs in [2, 3, 5] {
                     assert_eq!(Pattern::with_slabs(&mesh, n_slabs).unwrap().1, rows);

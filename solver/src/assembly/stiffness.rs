@@ -5,7 +5,7 @@
 //!
 //! Invariant: writes rows of owned nodes only; communicates nothing but the news of inverted elements.
 
-use super::pattern::{BlockRows, Pattern, SlabPositions};
+use super::pattern::{BlockRows, Pattern, SlabPositions, is_stored};
 use super::slabs::cells_touching;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
 use crate::material::Isotropic;
@@ -33,18 +33,20 @@ pub fn assemble_stiffness(
         .map(|law| [law.lambda, law.mu])
         .collect();
     let slabs = pattern.slabs();
-    let (owned_start, ghost_start) = (&rows.owned.row_start, &rows.ghost.row_start);
-    let owned = slabs.split(rows.owned.values.as_chunks_mut().0, |row| owned_start[row]);
+    let n_owned = mesh.nodes.n_owned();
+    let (lower_start, ghost_start) = (&rows.lower.row_start, &rows.ghost.row_start);
+    let lower = slabs.split(rows.lower.values.as_chunks_mut().0, |row| lower_start[row]);
     let ghost = slabs.split(rows.ghost.values.as_chunks_mut().0, |row| ghost_start[row]);
     let jobs: Vec<SlabRows> = (slabs
         .rows()
-        .zip(owned.into_iter().zip(ghost))
+        .zip(lower.into_iter().zip(ghost))
         .zip(pattern.positions()))
-    .map(|((rows, (owned, ghost)), positions)| SlabRows {
-        owned_start: &owned_start[rows.start..=rows.end],
+    .map(|((rows, (lower, ghost)), positions)| SlabRows {
+        n_owned,
+        lower_start: &lower_start[rows.start..=rows.end],
         ghost_start: &ghost_start[rows.start..=rows.end],
         rows,
-        owned,
+        lower,
         ghost,
         cursor: positions.start.clone(),
         positions,
@@ -187,9 +189,10 @@ impl Chunk {
 /// The rows that one thread writes.
 struct SlabRows<'a> {
     rows: Range<usize>,
-    owned_start: &'a [usize],
+    n_owned: usize,
+    lower_start: &'a [usize],
     ghost_start: &'a [usize],
-    owned: &'a mut [[f64; 9]],
+    lower: &'a mut [[f64; 9]],
     ghost: &'a mut [[f64; 9]],
     /// Next position to read for each row.
     cursor: Vec<usize>,
@@ -205,25 +208,35 @@ impl SlabRows<'_> {
         for (a, &node) in nodes.iter().enumerate() {
             if self.rows.contains(&(node as usize)) {
                 let row = node as usize - self.rows.start;
-                let at = self.cursor[row];
-                self.cursor[row] += n;
-                let positions = &self.positions.values[at..at + n];
+                let start = self.cursor[row];
+                let is_first = start == self.positions.start[row];
+                let mut positions = self.positions.values[start..].iter();
                 let mut target = RowBlocks {
-                    owned: &mut self.owned[places(self.owned_start, row)],
+                    lower: &mut self.lower[places(self.lower_start, row)],
                     ghost: &mut self.ghost[places(self.ghost_start, row)],
                 };
-                if at == self.positions.start[row] {
+                if is_first {
                     target.clear();
                 }
+                let is_stored = |b: usize| is_stored(node as usize, nodes[b], self.n_owned);
                 // K_ab = K_ba^T for b < a; K_ba stands a - b places after K_bb.
                 let mut place = a;
-                for (b, &position) in positions[..a].iter().enumerate() {
-                    target.add_transposed(position, &half[place]);
+                for b in 0..a {
+                    if is_stored(b)
+                        && let Some(&position) = positions.next()
+                    {
+                        target.add_transposed(position, &half[place]);
+                    }
                     place += n - b - 1;
                 }
-                for (block, &position) in half[diagonal..].iter().zip(&positions[a..]) {
-                    target.add(position, block);
+                for b in a..n {
+                    if is_stored(b)
+                        && let Some(&position) = positions.next()
+                    {
+                        target.add(position, &half[diagonal + b - a]);
+                    }
                 }
+                self.cursor[row] = self.positions.values.len() - positions.len();
             }
             diagonal += n - a;
         }
@@ -237,25 +250,25 @@ fn places(row_start: &[usize], row: usize) -> Range<usize> {
 
 /// Blocks of one row.
 struct RowBlocks<'a> {
-    owned: &'a mut [[f64; 9]],
+    lower: &'a mut [[f64; 9]],
     ghost: &'a mut [[f64; 9]],
 }
 
 impl RowBlocks<'_> {
     /// Zeros, written when the row is first met: the page is first touched by a write and stays in cache.
     fn clear(&mut self) {
-        self.owned.fill([0.0; 9]);
+        self.lower.fill([0.0; 9]);
         self.ghost.fill([0.0; 9]);
     }
 
     #[inline]
     fn at(&mut self, position: u16) -> &mut [f64; 9] {
         let position = usize::from(position);
-        let n_owned = self.owned.len();
-        if position < n_owned {
-            &mut self.owned[position]
+        let n_lower = self.lower.len();
+        if position < n_lower {
+            &mut self.lower[position]
         } else {
-            &mut self.ghost[position - n_owned]
+            &mut self.ghost[position - n_lower]
         }
     }
 
@@ -319,7 +332,7 @@ mod tests {
             rows
         };
         let expected = with_slabs(1);
-        assert!(expected.owned.values.iter().all(|v| v.is_finite()));
+        assert!(expected.lower.values.iter().all(|v| v.is_finite()));
         for n_slabs in [2, 3, 5] {
             assert_eq!(with_slabs(n_slabs), expected);
         }

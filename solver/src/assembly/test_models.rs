@@ -164,20 +164,22 @@ pub(crate) fn model(mesh: LocalMesh) -> Model {
     }
 }
 
-/// The matrix by global numbers, with zeros in the rows of other ranks.
+/// The matrix by global numbers, both halves, with zeros in the rows of other ranks.
 pub(crate) fn dense(mesh: &LocalMesh, rows: &BlockRows) -> DMatrix<f64> {
     let n = 3 * mesh.nodes.n_global() as usize;
     let mut k = DMatrix::zeros(n, n);
     let n_owned = mesh.nodes.n_owned();
     for row in 0..n_owned {
-        for (part, first) in [(&rows.owned, 0), (&rows.ghost, n_owned)] {
+        for (part, first) in [(&rows.lower, 0), (&rows.ghost, n_owned)] {
             for place in part.row(row) {
-                let column = mesh.nodes.global(part.columns[place] as usize + first) as usize;
+                let local = part.columns[place] as usize + first;
+                let (i, j) = (mesh.nodes.global(row), mesh.nodes.global(local));
                 for (at, &value) in part.block(place).iter().enumerate() {
-                    k[(
-                        3 * mesh.nodes.global(row) as usize + at / 3,
-                        3 * column + at % 3,
-                    )] = value;
+                    let (i, j) = (3 * i as usize + at / 3, 3 * j as usize + at % 3);
+                    k[(i, j)] = value;
+                    if local < row {
+                        k[(j, i)] = value;
+                    }
                 }
             }
         }

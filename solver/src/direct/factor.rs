@@ -29,10 +29,10 @@ pub(crate) struct Symbolic {
 }
 
 impl Symbolic {
-    /// Orders the rows and finds the pattern of the factor of a matrix with a symmetric pattern.
+    /// Orders the rows and finds the pattern of the factor of the symmetric matrix with the lower half `a`.
     pub(crate) fn new<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<Self> {
         let order = nested_dissection(a)?.expand(B);
-        let (column_start, row_index) = lower_pattern(a);
+        let (column_start, row_index) = upper_pattern(a);
         let symbolic = analyze(&order, &column_start, &row_index)?;
         Ok(Symbolic {
             symbolic,
@@ -96,7 +96,7 @@ fn analyze(
     let permutation = PermRef::new_checked(&order.rows, &order.steps, n);
     factorize_symbolic_cholesky(
         pattern,
-        Side::Lower,
+        Side::Upper,
         SymmetricOrdering::Custom(permutation),
         Default::default(),
     )
@@ -110,11 +110,11 @@ fn out_of_memory(n: usize) -> Error {
     .advice("use `method = \"cg\"`, or a machine with more memory")
 }
 
-/// Pattern of the lower triangle by columns, scalar by scalar: by symmetry the upper triangle by rows.
-fn lower_pattern<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> (Vec<usize>, Vec<usize>) {
+/// Pattern of the upper triangle by columns, scalar by scalar: by symmetry the lower triangle by rows.
+fn upper_pattern<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> (Vec<usize>, Vec<usize>) {
     let mut starts = vec![0];
-    let mut rows = Vec::with_capacity(a.n_blocks() * B * B / 2 + a.n_rows * B);
-    for_upper_triangle(
+    let mut rows = Vec::with_capacity(a.n_blocks() * B * B);
+    for_lower_triangle(
         a,
         |n_entries| starts.push(n_entries),
         |_, column| rows.push(column),
@@ -122,29 +122,27 @@ fn lower_pattern<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> (Vec<usize>, 
     (starts, rows)
 }
 
-/// Values in the order of [`lower_pattern`].
-fn lower_values<const B: usize>(a: &BlockCsr<f64, B>) -> Vec<f64> {
-    let mut values = Vec::with_capacity(a.n_blocks() * B * B / 2 + a.n_rows * B);
-    for_upper_triangle(a, |_| (), |value, _| values.push(value));
+/// Values in the order of [`upper_pattern`].
+fn upper_values<const B: usize>(a: &BlockCsr<f64, B>) -> Vec<f64> {
+    let mut values = Vec::with_capacity(a.n_blocks() * B * B);
+    for_lower_triangle(a, |_| (), |value, _| values.push(value));
     values
 }
 
-/// Walks the upper triangle by scalar rows: `entry` gets each value and its scalar column, `end` the number
+/// Walks the lower triangle by scalar rows: `entry` gets each value and its scalar column, `end` the number
 /// of entries so far at the end of each row.
-fn for_upper_triangle<T: Scalar, const B: usize>(
+fn for_lower_triangle<T: Scalar, const B: usize>(
     a: &BlockCsr<T, B>,
     mut end: impl FnMut(usize),
     mut entry: impl FnMut(T, usize),
 ) {
+    debug_assert!(a.is_lower_half());
     let mut n_entries = 0;
     for row in 0..a.n_rows {
-        let blocks = a.row(row);
-        let first =
-            blocks.start + a.columns[blocks.clone()].partition_point(|&c| (c as usize) < row);
         for i in 0..B {
-            for k in first..blocks.end {
+            for k in a.row(row) {
                 let column = a.columns[k] as usize;
-                for j in if column == row { i..B } else { 0..B } {
+                for j in 0..if column == row { i + 1 } else { B } {
                     entry(a.block(k)[i * B + j], column * B + j);
                     n_entries += 1;
                 }
@@ -161,7 +159,7 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
-    /// Factorizes the symmetric matrix `a` that `symbolic` was made from; its lower triangle is not read.
+    /// Factorizes the matrix with the lower half `a` that `symbolic` was made from.
     ///
     /// # Errors
     /// A pivot that is not positive; the message names its scalar row. Too little memory.
@@ -181,12 +179,12 @@ impl Factor {
             .try_reserve_exact(symbolic.len_val())
             .map_err(|_| out_of_memory(n))?;
         values.resize(symbolic.len_val(), 0.0);
-        let lower = lower_values(a);
+        let upper = upper_values(a);
         let pattern = SymbolicSparseColMatRef::new_checked(n, n, &column_start, None, &row_index);
         let result = symbolic.factorize_numeric_llt(
             &mut values,
-            SparseColMatRef::new(pattern, &lower),
-            Side::Lower,
+            SparseColMatRef::new(pattern, &upper),
+            Side::Upper,
             Default::default(),
             Par::Seq,
             MemStack::new(&mut stack),
@@ -287,10 +285,11 @@ impl From<Error> for FactorFailure {
 mod tests {
     use super::{Factor, FactorFailure, Symbolic};
     use crate::linalg::BlockCsr;
-    use crate::linalg::sample::{laplace_grid, noise, spring_grid};
+    use crate::linalg::sample::{both_halves, laplace_grid, lower_half, noise, spring_grid};
     use nalgebra::{DMatrix, DVector};
 
-    fn dense<const B: usize>(a: &BlockCsr<f64, B>) -> DMatrix<f64> {
+    fn dense<const B: usize>(lower: &BlockCsr<f64, B>) -> DMatrix<f64> {
+        let a = both_halves(lower);
         DMatrix::from_fn(a.n_rows * B, a.n_cols * B, |i, j| {
             a.find(i / B, (j / B) as u32)
                 .map_or(0.0, |k| a.block(k)[i % B * B + j % B])
@@ -317,8 +316,8 @@ mod tests {
 
     #[test]
     fn solutions_are_those_of_a_dense_factorization() {
-        check(&spring_grid(5, 10.0));
-        check(&laplace_grid(7));
+        check(&lower_half(&spring_grid(5, 10.0)));
+        check(&lower_half(&laplace_grid(7)));
         check(&BlockCsr::from_blocks(
             3,
             3,
@@ -330,13 +329,12 @@ mod tests {
     #[test]
     fn costs_are_those_of_a_known_factor() {
         // A full matrix of 4 scalars: 10 entries below and on the diagonal.
-        let blocks = (0..4)
-            .map(|i| (i / 2, i % 2, [[1.0, 0.5], [0.5, 1.0]]))
-            .collect();
-        let symbolic = Symbolic::new(&BlockCsr::from_blocks(2, 2, blocks)).expect("analysis");
+        let blocks = [(0, 0), (1, 0), (1, 1)].map(|(i, j)| (i, j, [[1.0, 0.5], [0.5, 1.0]]));
+        let symbolic =
+            Symbolic::new(&BlockCsr::from_blocks(2, 2, blocks.to_vec())).expect("analysis");
         assert_eq!(symbolic.flops(), 16.0 + 9.0 + 4.0 + 1.0);
         assert!((10..=16).contains(&symbolic.n_entries()));
-        let large = Symbolic::new(&spring_grid(8, 1.0)).expect("analysis");
+        let large = Symbolic::new(&lower_half(&spring_grid(8, 1.0))).expect("analysis");
         assert!(large.memory() > large.n_entries() * 8 && large.memory() < large.n_entries() * 80);
     }
 
@@ -347,7 +345,7 @@ mod tests {
             matches!(factor, Err(FactorFailure::NoPositivePivot(_)))
         };
         for n in [2, 9] {
-            let mut a = spring_grid(n, 3.7);
+            let mut a = lower_half(&spring_grid(n, 3.7));
             assert!(!is_refused(&a));
             let k = a.find(1, 1).expect("a diagonal block");
             let saved = a.block(k).to_vec();
@@ -358,7 +356,7 @@ mod tests {
             assert!(is_refused(&a), "{n}");
 
             // Without ground six rigid motions are free; with n = 9 all pivots are positive by rounding.
-            let mut free = spring_grid(n, 3.7);
+            let mut free = lower_half(&spring_grid(n, 3.7));
             for node in 0..(n * n) as u32 {
                 let k = free.find(node as usize, node).expect("a diagonal block");
                 (0..3).for_each(|i| free.block_mut(k)[4 * i] -= 1.0);

@@ -29,7 +29,7 @@ pub struct DirectCost {
 pub struct DirectAnalysis<const B: usize> {
     /// On rank 0 only.
     symbolic: Option<Symbolic>,
-    /// The whole matrix, on rank 0 of several ranks; one rank alone has it already.
+    /// The lower half of the whole matrix, on rank 0 of several ranks; one rank alone has it already.
     whole: Option<BlockCsr<f64, B>>,
     cost: DirectCost,
 }
@@ -51,7 +51,7 @@ impl<const B: usize> DirectAnalysis<B> {
         let mut symbolic = None;
         let mut cost = [0.0; 3];
         let analyzed = if comm.is_root() {
-            Symbolic::new(whole.as_ref().unwrap_or(matrix.owned())).map(|s| {
+            Symbolic::new(whole.as_ref().unwrap_or(matrix.lower())).map(|s| {
                 let memory = s.memory() + whole.as_ref().map_or(0, BlockCsr::memory);
                 cost = [s.n_entries() as f64, s.flops(), memory as f64];
                 symbolic = Some(s);
@@ -89,7 +89,7 @@ impl<const B: usize> DirectAnalysis<B> {
         matrix: &DistMatrix<B>,
         name_row: &dyn Fn(&Comm, u64) -> String,
     ) -> Result<DirectSolver> {
-        let whole = self.whole.as_ref().unwrap_or(matrix.owned());
+        let whole = self.whole.as_ref().unwrap_or(matrix.lower());
         let mut bad_row = u64::MAX;
         let factor = match self.symbolic.map(|symbolic| Factor::new(symbolic, whole)) {
             None => Ok(None),
@@ -197,9 +197,9 @@ fn true_residual(
     comm.sum(vector::residual_in_place(b, r)).sqrt()
 }
 
-/// Collective. The whole matrix on rank 0; an empty one elsewhere.
+/// Collective. The lower half of the whole matrix on rank 0; an empty one elsewhere.
 fn gather<const B: usize>(comm: &Comm, matrix: &DistMatrix<B>) -> BlockCsr<f64, B> {
-    let mine = with_global_columns(matrix);
+    let mine = matrix.with_global_columns();
     let lengths: Vec<u64> = mine
         .row_start
         .windows(2)
@@ -215,38 +215,6 @@ fn gather<const B: usize>(comm: &Comm, matrix: &DistMatrix<B>) -> BlockCsr<f64, 
     BlockCsr {
         n_rows: row_start.len() - 1,
         n_cols: row_start.len() - 1,
-        row_start,
-        columns,
-        values,
-    }
-}
-
-/// This rank's rows with global columns.
-fn with_global_columns<const B: usize>(matrix: &DistMatrix<B>) -> BlockCsr<f64, B> {
-    let map = matrix.map();
-    let n_blocks = matrix.owned().n_blocks() + matrix.ghost().n_blocks();
-    let mut row_start = vec![0];
-    let mut columns = Vec::with_capacity(n_blocks);
-    let mut values = Vec::with_capacity(n_blocks * B * B);
-    for row in 0..map.n_owned() {
-        let (owned, ghost) = (matrix.owned(), matrix.ghost());
-        let in_owned = owned
-            .row(row)
-            .map(|k| (map.offset() + u64::from(owned.columns[k]), owned.block(k)));
-        let in_ghost = ghost
-            .row(row)
-            .map(|k| (map.ghosts()[ghost.columns[k] as usize], ghost.block(k)));
-        let mut blocks: Vec<(u64, &[f64])> = in_owned.chain(in_ghost).collect();
-        blocks.sort_unstable_by_key(|&(column, _)| column);
-        for (column, block) in blocks {
-            columns.push(column as u32);
-            values.extend_from_slice(block);
-        }
-        row_start.push(columns.len());
-    }
-    BlockCsr {
-        n_rows: map.n_owned(),
-        n_cols: map.n_global() as usize,
         row_start,
         columns,
         values,

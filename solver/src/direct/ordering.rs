@@ -4,7 +4,7 @@
 //! does not offer.
 #![allow(unsafe_code)]
 
-use crate::linalg::{BlockCsr, Scalar};
+use crate::linalg::{BlockCsr, Scalar, Upper};
 use fem_mesh::{Error, Result};
 use metis_sys::idx_t;
 
@@ -17,15 +17,17 @@ pub(super) struct Ordering {
     pub(super) steps: Vec<usize>,
 }
 
-/// Nested-dissection order of the block rows of a matrix with a symmetric pattern.
+/// Nested-dissection order of the block rows of the symmetric matrix with the lower half `lower`.
 ///
 /// Karypis and Kumar, SIAM J. Sci. Comput. 20 (1998) 359.
 ///
 /// # Errors
 /// A matrix with more entries than the 32-bit numbers of METIS can count.
-pub(super) fn nested_dissection<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<Ordering> {
-    let (mut starts, mut neighbors) = graph(a)?;
-    let n = a.n_rows;
+pub(super) fn nested_dissection<T: Scalar, const B: usize>(
+    lower: &BlockCsr<T, B>,
+) -> Result<Ordering> {
+    let (mut starts, mut neighbors) = graph(lower)?;
+    let n = lower.n_rows;
     if neighbors.is_empty() {
         return Ok(Ordering {
             rows: (0..n).collect(),
@@ -62,23 +64,24 @@ pub(super) fn nested_dissection<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -
 }
 
 /// Adjacency of the block rows without the diagonal: starts and neighbors.
-fn graph<T: Scalar, const B: usize>(a: &BlockCsr<T, B>) -> Result<(Vec<idx_t>, Vec<idx_t>)> {
-    debug_assert!(a.is_well_formed() && a.n_rows == a.n_cols);
-    if a.n_blocks() > idx_t::MAX as usize {
+fn graph<T: Scalar, const B: usize>(lower: &BlockCsr<T, B>) -> Result<(Vec<idx_t>, Vec<idx_t>)> {
+    debug_assert!(lower.is_well_formed() && lower.is_lower_half());
+    let n_neighbors = 2 * (lower.n_blocks() - lower.n_rows);
+    if n_neighbors > idx_t::MAX as usize {
         return Err(Error::model(format!(
-            "{} matrix blocks are too many for the direct solver",
-            a.n_blocks()
+            "{n_neighbors} matrix blocks are too many for the direct solver"
         ))
         .advice("use `method = \"cg\"`"));
     }
-    let mut starts = Vec::with_capacity(a.n_rows + 1);
-    let mut neighbors = Vec::with_capacity(a.n_blocks());
+    let upper = Upper::new(lower);
+    let mut starts = Vec::with_capacity(lower.n_rows + 1);
+    let mut neighbors = Vec::with_capacity(n_neighbors);
     starts.push(0);
-    for row in 0..a.n_rows {
-        let others = a.columns[a.row(row)]
-            .iter()
-            .filter(|&&column| column as usize != row);
-        neighbors.extend(others.map(|&column| column as idx_t));
+    for row in 0..lower.n_rows {
+        let blocks = lower.row(row);
+        let below = &lower.columns[blocks.start..blocks.end - 1];
+        let above = upper.row(row).iter().map(|block| &block.column);
+        neighbors.extend(below.iter().chain(above).map(|&column| column as idx_t));
         starts.push(neighbors.len() as idx_t);
     }
     Ok((starts, neighbors))
@@ -104,11 +107,11 @@ impl Ordering {
 mod tests {
     use super::nested_dissection;
     use crate::linalg::BlockCsr;
-    use crate::linalg::sample::laplace_grid;
+    use crate::linalg::sample::{laplace_grid, lower_half};
 
     #[test]
     fn an_order_and_its_inverse_come_back() {
-        let order = nested_dissection(&laplace_grid(6))
+        let order = nested_dissection(&lower_half(&laplace_grid(6)))
             .expect("METIS orders it")
             .expand(3);
         assert_eq!(order.rows.len(), 3 * 216);

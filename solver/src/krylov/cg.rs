@@ -416,18 +416,18 @@ mod tests {
     #[test]
     fn drift_of_the_residual_is_made_good_by_a_restart() {
         // Stiffnesses so unlike that the recursive residual meets the tolerance before the true one does.
-        let a = spring_grid(3, 1e3);
+        let a = spring_grid(4, 1e5);
         let comm = Comm::alone();
         let b = vec![1.0; a.n_rows * 3];
         let (_, report) =
-            solve(&comm, &distribute(&comm, &a), &b, to(1e-11)).expect("it is positive definite");
-        let first = report.history.iter().position(|&r| r <= 1e-11);
+            solve(&comm, &distribute(&comm, &a), &b, to(1e-9)).expect("it is positive definite");
+        let first = report.history.iter().position(|&r| r <= 1e-9);
         assert!(
             first.is_some_and(|first| first < report.iterations),
             "no restart was needed"
         );
         assert!(
-            report.true_residual <= 1e-11 && !report.at_rounding_level,
+            report.true_residual <= 1e-9 && !report.at_rounding_level,
             "{}",
             report.true_residual
         );
@@ -456,12 +456,12 @@ mod tests {
             let matrix = distribute(comm, &a);
             let b = vec![1.0; matrix.n_owned()];
             let options = CgOptions {
-                max_iterations: 1150,
+                max_iterations: 1000,
                 ..to(1e-9)
             };
             let (_, report) = solve(comm, &matrix, &b, options).expect("it is positive definite");
             assert!(
-                report.iterations == 1150 && !report.converged && !report.at_rounding_level,
+                report.iterations == 1000 && !report.converged && !report.at_rounding_level,
                 "{report:?}"
             );
             assert!(

@@ -1,7 +1,8 @@
 //! `BlockCsr`: sparse rows of dense B x B blocks, the storage of every matrix of the solver.
 //!
-//! What goes in: a pattern (row starts, columns) and the values of its blocks. What comes out: rows to walk over,
-//! products with vectors, diagonals, norms.
+//! What goes in: a pattern (row starts, columns) and the values of its blocks. What comes out: rows to walk over. Of a
+//! symmetric matrix it holds the *lower half*: the blocks on and below the diagonal, so that a row ends with its diagonal
+//! block.
 //!
 //! Invariant: one rank's numbers only; knows no ranks, meshes or boundary conditions.
 
@@ -132,6 +133,16 @@ impl<T: Scalar, const B: usize> BlockCsr<T, B> {
         size_of_val(self.row_start.as_slice())
             + size_of_val(self.columns.as_slice())
             + size_of_val(self.values.as_slice())
+    }
+
+    /// Whether the rows are those of the lower half of a square matrix: none has a column behind its diagonal block, which
+    /// is always stored.
+    pub fn is_lower_half(&self) -> bool {
+        let ends_with_diagonal = |row: usize| {
+            let columns = &self.columns[self.row(row)];
+            columns.last().is_some_and(|&column| column as usize == row)
+        };
+        self.n_rows == self.n_cols && (0..self.n_rows).all(ends_with_diagonal)
     }
 
     /// Whether row starts, columns and values fit together as the type's documentation says.

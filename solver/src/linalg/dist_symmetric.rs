@@ -1,8 +1,7 @@
-//! `DistSymmetric`: a symmetric distributed matrix, the part in owned columns stored by halves.
+//! `DistSymmetric`: a symmetric distributed matrix, the part in owned columns in slabs, for many products.
 //!
 //! Invariant: only multiplies; made from a [`DistMatrix`] once nobody needs its rows any more.
 
-use super::symmetric::Damping;
 use super::{BlockCsr, DistMatrix, LinearOperator, SymmetricSlabs, spmv};
 use fem_mesh::halo::Halo;
 use fem_mesh::{Comm, IndexMap};
@@ -17,21 +16,21 @@ pub struct DistSymmetric<const B: usize> {
 }
 
 impl<const B: usize> DistSymmetric<B> {
-    /// Takes the blocks of a symmetric matrix; memory of the upper half is given back on the way.
+    /// Takes the blocks of a matrix; its memory is given back on the way.
     pub fn new(matrix: DistMatrix<B>) -> Self {
         let parts = matrix.into_parts();
         DistSymmetric {
             map: parts.map,
             halo: parts.halo,
-            owned: SymmetricSlabs::consume(parts.owned, Damping::None),
+            owned: SymmetricSlabs::consume(parts.lower),
             ghost: parts.ghost,
             boundary_rows: parts.boundary_rows,
         }
     }
 
-    /// Collective. The matrix with both halves again.
-    pub fn into_full(self, comm: &Comm) -> DistMatrix<B> {
-        DistMatrix::new(comm, self.map, self.owned.to_full(), self.ghost)
+    /// Collective. The matrix by rows again.
+    pub fn into_rows(self, comm: &Comm) -> DistMatrix<B> {
+        DistMatrix::new(comm, self.map, self.owned.to_lower(), self.ghost)
     }
 
     /// Memory of this rank's part, bytes.
@@ -62,7 +61,7 @@ mod tests {
     use fem_mesh::comm::run_threads;
 
     #[test]
-    fn products_are_those_of_the_full_matrix() {
+    fn products_are_those_of_the_rows() {
         let a = spring_grid(9, 10.0);
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
@@ -70,11 +69,11 @@ mod tests {
                 let x = noise(matrix.n_owned(), 7 + comm.rank() as u64);
                 let (mut y, mut z) = (vec![0.0; x.len()], vec![0.0; x.len()]);
                 matrix.apply(comm, &x, &mut y);
-                let (owned, ghost) = (matrix.owned().clone(), matrix.ghost().clone());
-                let halved = DistSymmetric::new(matrix);
-                halved.apply(comm, &x, &mut z);
-                let full = halved.into_full(comm);
-                assert!(*full.owned() == owned && *full.ghost() == ghost);
+                let (lower, ghost) = (matrix.lower().clone(), matrix.ghost().clone());
+                let in_slabs = DistSymmetric::new(matrix);
+                in_slabs.apply(comm, &x, &mut z);
+                let rows = in_slabs.into_rows(comm);
+                assert!(*rows.lower() == lower && *rows.ghost() == ghost);
                 let scale = y.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
                 assert!(y.iter().zip(&z).all(|(y, z)| (y - z).abs() < 1e-13 * scale));
             });

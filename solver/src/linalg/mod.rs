@@ -11,9 +11,9 @@ pub mod dist_symmetric;
 pub mod operator;
 pub mod pages;
 pub mod scalar;
-mod simd;
 pub mod spmv;
 pub mod symmetric;
+pub mod upper;
 pub mod vector;
 pub(crate) mod vectorize;
 
@@ -26,3 +26,4 @@ pub use dist_symmetric::DistSymmetric;
 pub use operator::LinearOperator;
 pub use scalar::Scalar;
 pub use symmetric::SymmetricSlabs;
+pub use upper::{Upper, UpperBlock};

@@ -76,7 +76,55 @@ fn push_link<const B: usize>(
     blocks.extend([(from, to, negative), (to, from, negative)]);
 }
 
-/// Collective. Spreads a matrix that every rank holds over the ranks, in pieces of about the same number of rows.
+/// The lower half of a symmetric matrix, zeros on the diagonal where it has no block.
+pub(crate) fn lower_half<const B: usize>(a: &BlockCsr<f64, B>) -> BlockCsr<f64, B> {
+    let mut blocks: Vec<_> = (0..a.n_rows as u32)
+        .map(|row| (row, row, [[0.0; B]; B]))
+        .collect();
+    for row in 0..a.n_rows {
+        for k in a.row(row).filter(|&k| a.columns[k] as usize <= row) {
+            blocks.push((row as u32, a.columns[k], block(a, k)));
+        }
+    }
+    BlockCsr::from_blocks(a.n_rows, a.n_cols, blocks)
+}
+
+/// A symmetric matrix from its lower half.
+pub(crate) fn both_halves<const B: usize>(lower: &BlockCsr<f64, B>) -> BlockCsr<f64, B> {
+    let mut blocks = Vec::new();
+    for row in 0..lower.n_rows {
+        for k in lower.row(row) {
+            let (column, block) = (lower.columns[k], block(lower, k));
+            blocks.push((row as u32, column, block));
+            if column as usize != row {
+                let transposed = std::array::from_fn(|i| std::array::from_fn(|j| block[j][i]));
+                blocks.push((column, row as u32, transposed));
+            }
+        }
+    }
+    BlockCsr::from_blocks(lower.n_rows, lower.n_cols, blocks)
+}
+
+fn block<const B: usize>(a: &BlockCsr<f64, B>, k: usize) -> [[f64; B]; B] {
+    std::array::from_fn(|i| std::array::from_fn(|j| a.block(k)[i * B + j]))
+}
+
+/// A x, where A has both halves.
+pub(crate) fn multiply<const B: usize>(a: &BlockCsr<f64, B>, x: &[f64]) -> Vec<f64> {
+    let mut y = vec![0.0; a.n_rows * B];
+    for (row, y) in y.chunks_exact_mut(B).enumerate() {
+        for k in a.row(row) {
+            let x = &x[a.columns[k] as usize * B..][..B];
+            for (y, values) in y.iter_mut().zip(a.block(k).chunks_exact(B)) {
+                *y += values.iter().zip(x).map(|(a, x)| a * x).sum::<f64>();
+            }
+        }
+    }
+    y
+}
+
+/// Collective. Spreads a symmetric matrix that every rank holds whole over the ranks, in pieces of about the same number
+/// of rows.
 pub(crate) fn distribute<const B: usize>(comm: &Comm, a: &BlockCsr<f64, B>) -> DistMatrix<B> {
     let rows = owned_rows(comm, a.n_rows);
     let is_owned = |c: u32| rows.contains(&(c as usize));
@@ -87,19 +135,18 @@ pub(crate) fn distribute<const B: usize>(comm: &Comm, a: &BlockCsr<f64, B>) -> D
     let (mut owned_blocks, mut ghost_blocks) = (Vec::new(), Vec::new());
     for row in rows.clone() {
         for k in a.row(row) {
-            let block = std::array::from_fn(|i| std::array::from_fn(|j| a.block(k)[i * B + j]));
             let (local, column) = ((row - rows.start) as u32, a.columns[k]);
             match ghosts.binary_search(&column) {
-                Ok(ghost) => ghost_blocks.push((local, ghost as u32, block)),
-                Err(_) => owned_blocks.push((local, column - rows.start as u32, block)),
+                Ok(ghost) => ghost_blocks.push((local, ghost as u32, block(a, k))),
+                Err(_) => owned_blocks.push((local, column - rows.start as u32, block(a, k))),
             }
         }
     }
     let n = rows.len();
-    let owned = BlockCsr::from_blocks(n, n, owned_blocks);
+    let lower = lower_half(&BlockCsr::from_blocks(n, n, owned_blocks));
     let ghost = BlockCsr::from_blocks(n, ghosts.len(), ghost_blocks);
     let map = IndexMap::new(comm, n, ghosts.into_iter().map(u64::from).collect());
-    DistMatrix::new(comm, map, owned, ghost)
+    DistMatrix::new(comm, map, lower, ghost)
 }
 
 /// Rows of [`distribute`] that this rank owns; the last rank but one gets none when there are four.

@@ -1,14 +1,12 @@
 //! `Scalar`: the number types a matrix can store.
 //!
-//! Invariant: full matrices work on f64 vectors, whatever they store; only half storage computes in f32.
+//! Invariant: plain values; how they are computed with is the kernels' affair.
 
-use super::simd::Lanes;
 use std::ops::{Add, Mul, Sub};
 
 /// A stored matrix value: f64, or f32 where half the memory traffic is worth the rounding (preconditioners).
 pub trait Scalar:
-    Lanes
-    + bytemuck::Pod
+    bytemuck::Pod
     + PartialEq
     + std::fmt::Debug
     + Send

@@ -147,12 +147,16 @@ mod tests {
     /// K u of the owned rows.
     fn product(rows: &BlockRows, n_owned: usize, u: &[f64]) -> Vec<f64> {
         let mut product = vec![0.0; 3 * n_owned];
-        for (part, first) in [(&rows.owned, 0), (&rows.ghost, n_owned)] {
-            for (row, sum) in product.chunks_exact_mut(3).enumerate() {
+        for (part, first) in [(&rows.lower, 0), (&rows.ghost, n_owned)] {
+            for row in 0..n_owned {
                 for place in part.row(row) {
-                    let u = &u[3 * (part.columns[place] as usize + first)..][..3];
-                    for (i, k) in part.block(place).chunks_exact(3).enumerate() {
-                        sum[i] += k.iter().zip(u).map(|(k, u)| k * u).sum::<f64>();
+                    let column = part.columns[place] as usize + first;
+                    for (at, k) in part.block(place).iter().enumerate() {
+                        let (i, j) = (3 * row + at / 3, 3 * column + at % 3);
+                        product[i] += k * u[j];
+                        if column < row {
+                            product[j] += k * u[i];
+                        }
                     }
                 }
             }

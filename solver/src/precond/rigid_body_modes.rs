@@ -69,7 +69,7 @@ mod tests {
                 assemble_stiffness(comm, &model, &pattern, &mut rows).expect("valid elements");
                 let map = model.mesh.nodes.clone();
                 let n = map.n_owned();
-                let matrix = DistMatrix::new(comm, map, rows.owned, rows.ghost);
+                let matrix = DistMatrix::new(comm, map, rows.lower, rows.ghost);
                 let modes = rigid_body_modes(comm, &model.mesh.coords[..n], std::iter::empty());
                 let norm = matrix.norm_inf(comm);
                 for k in 0..6 {

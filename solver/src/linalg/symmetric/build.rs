@@ -1,4 +1,4 @@
-//! From a full matrix to slabs of half of it.
+//! From the lower half of a matrix to slabs of it, and back.
 //!
 //! Invariant: slabs follow from the pattern alone; each slab's arrays are first touched by the thread that fills them.
 
@@ -30,128 +30,93 @@ pub enum Damping {
 }
 
 impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
-    /// From a full symmetric matrix, of which the lower triangle is read. Threaded.
+    /// From the lower half of a symmetric matrix, see [`BlockCsr`]. Threaded.
     ///
     /// # Panics
-    /// If the matrix is not square.
-    pub fn from_full<S: Scalar>(full: &BlockCsr<S, B>, damping: Damping) -> Self {
-        let rows = slab_rows(&full.row_start, n_slabs(full.n_rows));
-        Self::from_full_in(full, rows, damping)
+    /// If the matrix is not square, or a row does not end with its diagonal block.
+    pub fn from_lower<S: Scalar>(lower: &BlockCsr<S, B>, damping: Damping) -> Self {
+        let rows = slab_rows(&lower.row_start, n_slabs(lower.n_rows));
+        Self::in_slabs(lower, None, rows, damping)
     }
 
-    /// As [`SymmetricSlabs::from_full`], where the rows also have blocks `outside`, in columns of other ranks. They are
+    /// As [`SymmetricSlabs::from_lower`], where the rows also have blocks `outside`, in columns of other ranks. They are
     /// not part of the matrix, but [`Damping::L1`] heeds them.
     ///
     /// # Panics
-    /// If the matrix is not square, or the number of rows differs.
+    /// Likewise, and if the number of rows differs.
     pub fn with_outside<S: Scalar>(
-        full: &BlockCsr<S, B>,
+        lower: &BlockCsr<S, B>,
         outside: &BlockCsr<S, B>,
         damping: Damping,
     ) -> Self {
-        assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
-        assert_eq!(full.n_rows, outside.n_rows, "rows of the blocks outside");
-        let source = Source {
-            full,
-            outside: Some(outside),
-            damping,
-        };
-        let slabs = slab_rows(&full.row_start, n_slabs(full.n_rows))
-            .into_par_iter()
-            .map(|rows| build_slab(&source, rows))
-            .collect();
-        SymmetricSlabs {
-            n_rows: full.n_rows,
-            slabs,
-        }
+        assert_eq!(lower.n_rows, outside.n_rows, "rows of the blocks outside");
+        let rows = slab_rows(&lower.row_start, n_slabs(lower.n_rows));
+        Self::in_slabs(lower, Some(outside), rows, damping)
     }
 
-    /// As [`SymmetricSlabs::from_full`], in slabs that the caller chooses: consecutive, and all rows of the matrix.
-    pub(super) fn from_full_in<S: Scalar>(
-        full: &BlockCsr<S, B>,
+    /// In slabs that the caller chooses: consecutive, and all rows of the matrix.
+    pub(super) fn in_slabs<S: Scalar>(
+        lower: &BlockCsr<S, B>,
+        outside: Option<&BlockCsr<S, B>>,
         rows: Vec<Range<usize>>,
         damping: Damping,
     ) -> Self {
-        assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
+        assert!(lower.is_lower_half(), "the diagonal ends each row");
+        let couplings = match damping {
+            Damping::None => Vec::new(),
+            Damping::L1 => coupling_sums(lower, outside, &rows),
+        };
         let slabs = rows
             .into_par_iter()
-            .map(|rows| build_slab(&Source::of(full, damping), rows))
+            .map(|rows| build_slab(lower, &couplings, rows))
             .collect();
         SymmetricSlabs {
-            n_rows: full.n_rows,
+            n_rows: lower.n_rows,
             slabs,
         }
     }
 
-    /// As [`SymmetricSlabs::from_full`]; gives the memory of the full matrix back piece by piece on the way, so that
-    /// both are never held at once.
-    pub fn consume<S: Scalar>(mut full: BlockCsr<S, B>, damping: Damping) -> Self {
-        assert_eq!(full.n_rows, full.n_cols, "a symmetric matrix is square");
-        let rows = slab_rows(&full.row_start, n_slabs(full.n_rows));
+    /// As [`SymmetricSlabs::from_lower`], undamped; gives the memory of the lower half back piece by piece on the way, so
+    /// that both are never held at once.
+    pub fn consume<S: Scalar>(mut lower: BlockCsr<S, B>) -> Self {
+        assert!(lower.is_lower_half(), "the diagonal ends each row");
+        let rows = slab_rows(&lower.row_start, n_slabs(lower.n_rows));
         let mut slabs = Vec::with_capacity(rows.len());
         let at_a_time = rayon::current_num_threads();
         for group in rows.rchunks(at_a_time) {
             let built = group
                 .par_iter()
                 .rev()
-                .map(|rows| build_slab(&Source::of(&full, damping), rows.clone()));
+                .map(|rows| build_slab(&lower, &[], rows.clone()));
             slabs.extend(built.collect::<Vec<_>>());
-            let left = full.row_start[group[0].start];
-            full.columns.truncate(left);
-            full.columns.shrink_to_fit();
-            full.values.truncate(left * B * B);
-            full.values.shrink_to_fit();
+            let left = lower.row_start[group[0].start];
+            lower.columns.truncate(left);
+            lower.columns.shrink_to_fit();
+            lower.values.truncate(left * B * B);
+            lower.values.shrink_to_fit();
         }
         slabs.reverse();
         SymmetricSlabs {
-            n_rows: full.n_rows,
+            n_rows: lower.n_rows,
             slabs,
         }
     }
 
-    /// The matrix with both halves.
-    pub fn to_full(&self) -> BlockCsr<T, B> {
-        let mut lower: Vec<Vec<(u32, &[T])>> = Vec::with_capacity(self.n_rows);
-        let mut row_start = vec![0; self.n_rows + 1];
+    /// The lower half, as [`SymmetricSlabs::from_lower`] takes it; diagonal blocks are exactly symmetric.
+    pub fn to_lower(&self) -> BlockCsr<T, B> {
+        let mut row_start = Vec::with_capacity(self.n_rows + 1);
+        row_start.push(0);
+        let mut columns = Vec::with_capacity(self.n_blocks());
+        let mut values = Vec::with_capacity(self.n_blocks() * B * B);
         for slab in &self.slabs {
             for row in 0..slab.rows.len() {
-                let blocks = slab.lower_blocks::<B>(row);
-                let global = slab.rows.start + row;
-                row_start[global + 1] += blocks.len() + 1;
-                for (column, _) in &blocks {
-                    row_start[*column as usize + 1] += 1;
+                for (column, block) in slab.lower_blocks::<B>(row) {
+                    columns.push(column);
+                    values.extend_from_slice(block);
                 }
-                lower.push(blocks);
-            }
-        }
-        for row in 0..self.n_rows {
-            row_start[row + 1] += row_start[row];
-        }
-        let mut next = row_start.clone();
-        let n_blocks = row_start[self.n_rows];
-        let mut columns = vec![0; n_blocks];
-        let mut values = vec![T::ZERO; n_blocks * B * B];
-        let mut put = |row: usize, column: usize, value: &dyn Fn(usize, usize) -> T| {
-            let k = next[row];
-            next[row] += 1;
-            columns[k] = column as u32;
-            for (at, target) in values[k * B * B..(k + 1) * B * B].iter_mut().enumerate() {
-                *target = value(at / B, at % B);
-            }
-        };
-        for slab in &self.slabs {
-            for row in slab.rows.clone() {
-                // Blocks above the diagonal come from later rows: they find those below it and the diagonal in place.
-                for &(column, block) in &lower[row] {
-                    put(row, column as usize, &|i, j| block[i * B + j]);
-                }
-                let at = (row - slab.rows.start) * B * B;
-                put(row, row, &|i, j| slab.diagonal[at + i * B + j]);
-            }
-        }
-        for (row, blocks) in lower.iter().enumerate() {
-            for &(column, block) in blocks {
-                put(column as usize, row, &|i, j| block[j * B + i]);
+                columns.push((slab.rows.start + row) as u32);
+                values.extend_from_slice(&slab.diagonal[row * B * B..(row + 1) * B * B]);
+                row_start.push(columns.len());
             }
         }
         BlockCsr {
@@ -238,43 +203,97 @@ pub(super) fn slab_rows(row_start: &[usize], n_slabs: usize) -> Vec<Range<usize>
     (0..n_slabs).map(|s| cut(s)..cut(s + 1)).collect()
 }
 
-/// What slabs are built from.
-struct Source<'a, S, const B: usize> {
-    full: &'a BlockCsr<S, B>,
-    outside: Option<&'a BlockCsr<S, B>>,
-    damping: Damping,
+/// Sums of absolute values, by scalar rows, of the blocks that slabs ignore in their sweeps: those in columns of other
+/// slabs and those `outside`. A block stored in one slab stands in rows of an earlier one too.
+fn coupling_sums<S: Scalar, const B: usize>(
+    lower: &BlockCsr<S, B>,
+    outside: Option<&BlockCsr<S, B>>,
+    slabs: &[Range<usize>],
+) -> Vec<[f64; B]> {
+    let parts: Vec<CouplingSums<B>> = (slabs.par_iter())
+        .map(|rows| CouplingSums::new(lower, outside, rows.clone()))
+        .collect();
+    let mut sums = Vec::with_capacity(lower.n_rows);
+    for part in &parts {
+        sums.extend_from_slice(&part.own);
+    }
+    for part in &parts {
+        for (row, across) in part.touched.iter().zip(&part.across) {
+            (0..B).for_each(|i| sums[*row as usize][i] += across[i]);
+        }
+    }
+    sums
 }
 
-impl<'a, S, const B: usize> Source<'a, S, B> {
-    fn of(full: &'a BlockCsr<S, B>, damping: Damping) -> Self {
-        Source {
-            full,
-            outside: None,
-            damping,
+/// What one slab knows of [`coupling_sums`].
+struct CouplingSums<const B: usize> {
+    /// Of the slab's rows.
+    own: Vec<[f64; B]>,
+    /// Rows of earlier slabs, ascending, and what their blocks stored in this slab add to their sums.
+    touched: Vec<u32>,
+    across: Vec<[f64; B]>,
+}
+
+impl<const B: usize> CouplingSums<B> {
+    fn new<S: Scalar>(
+        lower: &BlockCsr<S, B>,
+        outside: Option<&BlockCsr<S, B>>,
+        rows: Range<usize>,
+    ) -> Self {
+        let touched = touched_rows(lower, &rows);
+        let mut sums = CouplingSums {
+            own: vec![[0.0; B]; rows.len()],
+            across: vec![[0.0; B]; touched.len()],
+            touched,
+        };
+        for (row, own) in rows.clone().zip(&mut sums.own) {
+            let blocks = lower.row(row);
+            for k in blocks.take_while(|&k| (lower.columns[k] as usize) < rows.start) {
+                let place = place_of(&sums.touched, lower.columns[k]);
+                let across = &mut sums.across[place];
+                for (at, value) in lower.block(k).iter().enumerate() {
+                    let value = value.to_f64().abs();
+                    own[at / B] += value;
+                    across[at % B] += value;
+                }
+            }
+            for (blocks, k) in outside.iter().flat_map(|o| o.row(row).map(move |k| (o, k))) {
+                for (at, value) in blocks.block(k).iter().enumerate() {
+                    own[at / B] += value.to_f64().abs();
+                }
+            }
         }
+        sums
     }
 }
 
+/// The slab of the rows `rows`. `couplings` has the sums by which the diagonal is enlarged, or is empty.
 fn build_slab<S: Scalar, T: Scalar, const B: usize>(
-    source: &Source<S, B>,
+    lower: &BlockCsr<S, B>,
+    couplings: &[[f64; B]],
     rows: Range<usize>,
 ) -> Slab<T> {
-    let (full, damping) = (source.full, source.damping);
-    let touched = touched_rows(full, &rows);
-    let (n_interior, n_border) = count_blocks(full, &rows);
+    let touched = touched_rows(lower, &rows);
     let n_rows = rows.len();
+    let n_blocks = lower.row_start[rows.end] - lower.row_start[rows.start] - n_rows;
+    let is_before = |row: usize| {
+        let columns = &lower.columns[lower.row(row)];
+        columns.partition_point(|&column| (column as usize) < rows.start)
+    };
+    let n_border = rows.clone().map(is_before).sum();
     let mut slab = Slab {
-        interior: Blocks::with_capacity::<B>(n_rows, n_interior),
+        interior: Blocks::with_capacity::<B>(n_rows, n_blocks - n_border),
         diagonal: pages::with_capacity(n_rows * B * B + PADDING),
         inverse: pages::with_capacity(n_rows * B * B + PADDING),
-        is_damped: damping != Damping::None,
+        is_damped: !couplings.is_empty(),
         border_rows: Vec::new(),
         border: Blocks::with_capacity::<B>(0, n_border),
         touched,
         rows,
     };
     for row in slab.rows.clone() {
-        slab.push_row(source, row);
+        let coupling = couplings.get(row).unwrap_or(&[0.0; B]);
+        slab.push_row(lower, row, coupling);
     }
     let zeros = [T::ZERO; PADDING];
     for values in [&mut slab.interior.values, &mut slab.border.values] {
@@ -286,30 +305,23 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
 }
 
 impl<T: Scalar> Slab<T> {
-    /// Takes over the next row.
-    fn push_row<S: Scalar, const B: usize>(&mut self, source: &Source<S, B>, row: usize) {
-        let (full, damping) = (source.full, source.damping);
-        let mut diagonal = [[0.0; B]; B];
-        let mut outside = [0.0; B];
+    /// Takes over the next row. Half of `coupling` is added to the diagonal that is inverted.
+    fn push_row<S: Scalar, const B: usize>(
+        &mut self,
+        lower: &BlockCsr<S, B>,
+        row: usize,
+        coupling: &[f64; B],
+    ) {
+        let blocks = lower.row(row);
         let border_before = self.border.columns.len();
-        for k in full.row(row) {
-            let (column, block) = (full.columns[k], full.block(k));
-            let at = column as usize;
-            if at == row {
-                diagonal = symmetric_part(block);
-            } else if at < row && at >= self.rows.start {
-                self.interior.push(column - self.rows.start as u32, block);
-            } else if at < row {
-                let place = self.touched.partition_point(|&touched| touched < column);
-                self.border.push(place as u32, block);
-            }
-            if !self.rows.contains(&at) && damping == Damping::L1 {
-                add_row_sums(block, &mut outside);
-            }
-        }
-        if let (Some(blocks), Damping::L1) = (source.outside, damping) {
-            for k in blocks.row(row) {
-                add_row_sums(blocks.block(k), &mut outside);
+        for k in blocks.start..blocks.end - 1 {
+            let column = lower.columns[k];
+            if column as usize >= self.rows.start {
+                self.interior
+                    .push(column - self.rows.start as u32, lower.block(k));
+            } else {
+                let place = place_of(&self.touched, column);
+                self.border.push(place as u32, lower.block(k));
             }
         }
         self.interior.end_row();
@@ -317,12 +329,18 @@ impl<T: Scalar> Slab<T> {
             self.border_rows.push((row - self.rows.start) as u32);
             self.border.end_row();
         }
+        let mut diagonal: [[f64; B]; B] = symmetric_part(lower.block(blocks.end - 1));
         extend(&mut self.diagonal, &diagonal);
         for i in 0..B {
-            diagonal[i][i] += 0.5 * outside[i];
+            diagonal[i][i] += 0.5 * coupling[i];
         }
         extend(&mut self.inverse, &invert_symmetric(&diagonal));
     }
+}
+
+/// Place of `row` among `touched` rows that hold it.
+fn place_of(touched: &[u32], row: u32) -> usize {
+    touched.partition_point(|&touched| touched < row)
 }
 
 impl<T: Scalar> Blocks<T> {
@@ -351,10 +369,13 @@ impl<T: Scalar> Blocks<T> {
 }
 
 /// Rows of earlier slabs that `rows` couple to, ascending.
-fn touched_rows<S: Scalar, const B: usize>(full: &BlockCsr<S, B>, rows: &Range<usize>) -> Vec<u32> {
+fn touched_rows<S: Scalar, const B: usize>(
+    lower: &BlockCsr<S, B>,
+    rows: &Range<usize>,
+) -> Vec<u32> {
     let is_before = |column: &&u32| (**column as usize) < rows.start;
     let before = |row: usize| {
-        full.columns[full.row(row)]
+        lower.columns[lower.row(row)]
             .iter()
             .take_while(is_before)
             .copied()
@@ -366,32 +387,10 @@ fn touched_rows<S: Scalar, const B: usize>(full: &BlockCsr<S, B>, rows: &Range<u
     touched
 }
 
-/// Blocks below the diagonal in columns of the slab, and in columns of earlier slabs.
-fn count_blocks<S: Scalar, const B: usize>(
-    full: &BlockCsr<S, B>,
-    rows: &Range<usize>,
-) -> (usize, usize) {
-    let (mut n_interior, mut n_border) = (0, 0);
-    for row in rows.clone() {
-        let columns = &full.columns[full.row(row)];
-        let below = columns.partition_point(|&column| (column as usize) < row);
-        let before = columns.partition_point(|&column| (column as usize) < rows.start);
-        n_border += before;
-        n_interior += below - before;
-    }
-    (n_interior, n_border)
-}
-
 /// Half of a block and its transpose: assembly leaves diagonal blocks symmetric only up to rounding.
 fn symmetric_part<S: Scalar, const B: usize>(block: &[S]) -> [[f64; B]; B] {
     let entry = |i: usize, j: usize| block[i * B + j].to_f64();
     std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (entry(i, j) + entry(j, i))))
-}
-
-fn add_row_sums<S: Scalar, const B: usize>(block: &[S], sums: &mut [f64; B]) {
-    for (sum, row) in sums.iter_mut().zip(block.chunks_exact(B)) {
-        *sum += row.iter().map(|v| v.to_f64().abs()).sum::<f64>();
-    }
 }
 
 fn extend<T: Scalar, const B: usize>(values: &mut Vec<T>, block: &[[f64; B]; B]) {

@@ -150,12 +150,13 @@ impl Growth<'_> {
 mod tests {
     use super::{NONE, aggregate};
     use crate::linalg::sample::{distribute, laplace_grid};
-    use crate::linalg::{BlockCsr, DistMatrix};
+    use crate::linalg::{BlockCsr, DistMatrix, Upper};
     use crate::precond::amg::strength::StrongGraph;
     use fem_mesh::Comm;
 
     fn groups(matrix: &DistMatrix<1>, takes_part: &[bool]) -> (Vec<u32>, Vec<usize>) {
-        let found = aggregate(&StrongGraph::new(matrix, 0.0), takes_part);
+        let upper = Upper::new(matrix.lower());
+        let found = aggregate(&StrongGraph::new(matrix, &upper, 0.0), takes_part);
         let mut sizes = vec![0; found.n];
         found
             .of_node

@@ -1,14 +1,14 @@
 //! From sums of coarse blocks, scattered over slabs and ranks, to the rows of a distributed matrix.
 //!
-//! Blocks come in above the diagonal (by global number). The owner of a row adds up what slabs and ranks have, in that
-//! order; then blocks are mirrored to the owners of the rows below the diagonal.
+//! What comes in is W, of which the matrix is W + Wᵀ: a block on or below the diagonal (by global number) is summed up as
+//! it is, one above the diagonal transposed in the row of its column. The owner of a row adds up what slabs and ranks
+//! have, in that order; then blocks between two ranks are mirrored to the owner of the other row.
 //!
 //! Invariant: knows nothing of what the blocks were made of.
 
-use super::sparse_row::SparseRow;
 use crate::linalg::{BlockCsr, DistMatrix};
 use fem_mesh::{Comm, IndexMap};
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 use std::collections::HashMap;
 
 /// Numbering of all coarse columns that this rank meets: those of an [`IndexMap`] first, others as they are entered.
@@ -46,15 +46,21 @@ impl Columns {
         self.globals.len()
     }
 
-    /// Whether block (row, column) is on or above the diagonal of the whole matrix.
+    /// Whether block (row, column) is on or below the diagonal of the whole matrix.
     #[inline(always)]
-    pub(super) fn is_upper(&self, row: u32, column: u32) -> bool {
-        self.globals[row as usize] <= self.globals[column as usize]
+    fn is_lower(&self, row: u32, column: u32) -> bool {
+        self.globals[row as usize] >= self.globals[column as usize]
     }
 }
 
-/// Sums of blocks in some coarse rows.
-pub(super) struct PartialRows<const C: usize> {
+/// Mark of a row that has not been met yet.
+const NO_PLACE: u32 = u32::MAX;
+
+/// Sums of blocks in some coarse rows, on and below the diagonal.
+pub(super) struct PartialRows<'a, const C: usize> {
+    numbering: &'a Columns,
+    /// Place of each row, by its number in [`Columns`].
+    place_of: Vec<u32>,
     /// Number of each row in [`Columns`].
     ids: Vec<u32>,
     rows: Vec<PartialRow<C>>,
@@ -67,38 +73,42 @@ struct PartialRow<const C: usize> {
     blocks: Vec<[[f64; C]; C]>,
 }
 
-impl<const C: usize> PartialRows<C> {
+impl<'a, const C: usize> PartialRows<'a, C> {
     /// No rows.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(numbering: &'a Columns) -> Self {
         PartialRows {
+            numbering,
+            place_of: vec![NO_PLACE; numbering.len()],
             ids: Vec::new(),
             rows: Vec::new(),
         }
     }
 
-    /// A new row of zeros; its place, for [`PartialRows::block`].
-    pub(super) fn start_row(&mut self, id: u32) -> u32 {
-        self.ids.push(id);
-        self.rows.push(PartialRow {
-            columns: Vec::new(),
-            blocks: Vec::new(),
-        });
-        self.rows.len() as u32 - 1
-    }
-
-    /// A new row with the blocks of `row`.
-    pub(super) fn push_row(&mut self, id: u32, row: &SparseRow<C, C>) {
-        self.ids.push(id);
-        self.rows.push(PartialRow {
-            columns: row.columns().to_vec(),
-            blocks: row.blocks().to_vec(),
-        });
-    }
-
-    /// The block in `column` of the row at `place`, zero at first.
+    /// Where the block (`row`, `column`) of W is summed up, zero at first, and whether its transpose is meant.
     #[inline(always)]
-    pub(super) fn block(&mut self, place: u32, column: u32) -> &mut [[f64; C]; C] {
-        self.rows[place as usize].block(column)
+    pub(super) fn block(&mut self, row: u32, column: u32) -> (&mut [[f64; C]; C], bool) {
+        let is_lower = self.numbering.is_lower(row, column);
+        let (row, column) = if is_lower {
+            (row, column)
+        } else {
+            (column, row)
+        };
+        let place = &mut self.place_of[row as usize];
+        if *place == NO_PLACE {
+            *place = self.ids.len() as u32;
+            self.ids.push(row);
+            self.rows.push(PartialRow::default());
+        }
+        (self.rows[*place as usize].block(column), !is_lower)
+    }
+
+    /// All blocks, by row and column.
+    pub(super) fn for_each(&mut self, mut f: impl FnMut(u32, u32, &mut [[f64; C]; C])) {
+        for (&id, row) in self.ids.iter().zip(&mut self.rows) {
+            for (&column, block) in row.columns.iter().zip(&mut row.blocks) {
+                f(id, column, block);
+            }
+        }
     }
 }
 
@@ -133,7 +143,7 @@ fn transposed<const C: usize>(block: &[[f64; C]; C]) -> [[f64; C]; C] {
     std::array::from_fn(|i| std::array::from_fn(|j| block[j][i]))
 }
 
-/// Collective. The distributed matrix of the sums `parts` (one a slab, in order).
+/// Collective. The distributed matrix W + Wᵀ of the sums `parts` (one a slab, in order).
 ///
 /// Owned degrees of freedom that `is_alive` denies get the largest diagonal entry of their block, or 1.
 pub(super) fn gather_rows<const C: usize>(
@@ -143,32 +153,42 @@ pub(super) fn gather_rows<const C: usize>(
     is_alive: impl Fn(usize, usize) -> bool,
 ) -> DistMatrix<C> {
     let n_owned = columns.coarse.n_owned();
-    let mut columns = columns.clone();
-    let mut rows = merge(&columns, parts);
-    let foreign = exchange_foreign_rows(comm, &columns, &rows[n_owned..]);
+    let ends = comm.all_gather(&[columns.coarse.offset() + n_owned as u64]);
+    let owners = Owners {
+        ends: ends.concat(),
+    };
+    let mut rows = merge(columns, parts);
+    let foreign = exchange_foreign_rows(comm, columns, &owners, &rows[n_owned..]);
     rows.truncate(n_owned);
+    let mut columns = columns.clone();
     for (row, column, block) in foreign {
         let row = (row - columns.coarse.offset()) as usize;
         let column = columns.enter(column);
         add_block(rows[row].block(column), &block);
     }
     for (row, sums) in rows.iter_mut().enumerate() {
-        fix_diagonal(sums.block(row as u32), |c| is_alive(row, c));
+        finish_diagonal(sums.block(row as u32), |c| is_alive(row, c));
     }
-    let mirrored = exchange_mirrored(comm, &columns, &rows);
+    let mirrored = exchange_mirrored(comm, &columns, &owners, &rows);
     build(comm, &columns, &rows, &mirrored)
 }
 
-/// Symmetric to the last bit, and positive where a degree of freedom stands for nothing.
-fn fix_diagonal<const C: usize>(block: &mut [[f64; C]; C], is_alive: impl Fn(usize) -> bool) {
-    let other = transposed(block);
-    for (value, other) in block
-        .as_flattened_mut()
-        .iter_mut()
-        .zip(other.as_flattened())
-    {
-        *value = 0.5 * (*value + other);
+/// Who owns which global row.
+struct Owners {
+    /// End of the rows of each rank.
+    ends: Vec<u64>,
+}
+
+impl Owners {
+    fn of(&self, global: u64) -> usize {
+        self.ends.partition_point(|&end| end <= global)
     }
+}
+
+/// The sum of a block of W and its transpose, positive where a degree of freedom stands for nothing.
+fn finish_diagonal<const C: usize>(block: &mut [[f64; C]; C], is_alive: impl Fn(usize) -> bool) {
+    let other = transposed(block);
+    add_block(block, &other);
     let largest = (0..C).map(|c| block[c][c]).fold(0.0, f64::max);
     for c in (0..C).filter(|&c| !is_alive(c)) {
         (0..C).for_each(|d| {
@@ -179,9 +199,9 @@ fn fix_diagonal<const C: usize>(block: &mut [[f64; C]; C], is_alive: impl Fn(usi
     }
 }
 
-/// The sums of all slabs in each owned row, then in each ghost row.
+/// The sums of all slabs in each row of [`Columns`].
 fn merge<const C: usize>(columns: &Columns, parts: Vec<PartialRows<C>>) -> Vec<PartialRow<C>> {
-    let mut sums: Vec<PartialRow<C>> = vec![PartialRow::default(); columns.coarse.n_local()];
+    let mut sums: Vec<PartialRow<C>> = vec![PartialRow::default(); columns.len()];
     for part in parts {
         for (id, row) in part.ids.into_iter().zip(part.rows) {
             let sum = &mut sums[id as usize];
@@ -222,45 +242,40 @@ fn exchange_entries<const C: usize>(comm: &Comm, sends: Vec<Vec<Entry<C>>>) -> V
     entries
 }
 
-/// Collective. Sends sums in ghost rows to the owners of the rows, and returns those that came in.
+/// Collective. Sends the sums in `rows`, those behind the owned ones, to the owners of the rows, and returns those that
+/// came in.
 fn exchange_foreign_rows<const C: usize>(
     comm: &Comm,
     columns: &Columns,
-    ghost_rows: &[PartialRow<C>],
+    owners: &Owners,
+    rows: &[PartialRow<C>],
 ) -> Vec<Entry<C>> {
-    let coarse = &columns.coarse;
     let mut sends = vec![Vec::new(); comm.n_ranks()];
-    for (ghost, (&owner, sum)) in coarse.ghost_owners().iter().zip(ghost_rows).enumerate() {
-        let entries = sum.columns.iter().zip(&sum.blocks).map(|(&column, block)| {
-            (
-                coarse.ghosts()[ghost],
-                columns.globals[column as usize],
-                *block,
-            )
-        });
-        sends[owner as usize].extend(entries);
+    let globals = &columns.globals[columns.coarse.n_owned()..];
+    for (&global, sum) in globals.iter().zip(rows) {
+        let entries = sum.columns.iter().zip(&sum.blocks);
+        let entries =
+            entries.map(|(&column, block)| (global, columns.globals[column as usize], *block));
+        sends[owners.of(global)].extend(entries);
     }
     exchange_entries(comm, sends)
 }
 
-/// Collective. Sends the transposes of blocks above the diagonal to the ranks that own the rows below it.
+/// Collective. Sends the transposes of blocks in columns of other ranks to these.
 fn exchange_mirrored<const C: usize>(
     comm: &Comm,
     columns: &Columns,
+    owners: &Owners,
     rows: &[PartialRow<C>],
 ) -> Vec<Entry<C>> {
     let n_owned = columns.coarse.n_owned();
-    let ends: Vec<u64> = comm
-        .all_gather(&[columns.coarse.offset() + n_owned as u64])
-        .concat();
     let mut sends = vec![Vec::new(); comm.n_ranks()];
     for (row, sums) in rows.iter().enumerate() {
         for (&column, block) in sums.columns.iter().zip(&sums.blocks) {
             if column as usize >= n_owned {
                 let global = columns.globals[column as usize];
-                let owner = ends.partition_point(|&end| end <= global);
                 let row = columns.coarse.global(row);
-                sends[owner].push((global, row, transposed(block)));
+                sends[owners.of(global)].push((global, row, transposed(block)));
             }
         }
     }
@@ -270,15 +285,13 @@ fn exchange_mirrored<const C: usize>(
 /// Where a block of the finished matrix comes from.
 #[derive(Clone, Copy)]
 enum Source {
-    /// Block `at` of a row above the diagonal.
-    Upper { row: u32, at: u32 },
-    /// Its transpose.
-    Mirrored { row: u32, at: u32 },
+    /// Block `at` of a row.
+    Summed { row: u32, at: u32 },
     /// An entry that came from another rank.
     Received(u32),
 }
 
-/// Collective. Puts rows above the diagonal and mirrored blocks together.
+/// Collective. Puts the sums of the owned rows and mirrored blocks together.
 fn build<const C: usize>(
     comm: &Comm,
     columns: &Columns,
@@ -286,50 +299,49 @@ fn build<const C: usize>(
     received: &[Entry<C>],
 ) -> DistMatrix<C> {
     let (n_owned, offset) = (columns.coarse.n_owned(), columns.coarse.offset());
-    let mut sources: Vec<Vec<(u64, Source)>> = vec![Vec::new(); n_owned];
+    let mut in_owned: Vec<Vec<(u32, Source)>> = vec![Vec::new(); n_owned];
+    let mut in_ghosts: Vec<Vec<(u64, Source)>> = vec![Vec::new(); n_owned];
     for (row, sums) in rows.iter().enumerate() {
         for (at, &column) in sums.columns.iter().enumerate() {
-            let (row, at) = (row as u32, at as u32);
-            let global = columns.globals[column as usize];
-            sources[row as usize].push((global, Source::Upper { row, at }));
-            if (column as usize) < n_owned && column != row {
-                let mirrored = Source::Mirrored { row, at };
-                sources[column as usize].push((offset + u64::from(row), mirrored));
+            let source = Source::Summed {
+                row: row as u32,
+                at: at as u32,
+            };
+            if (column as usize) < n_owned {
+                in_owned[row].push((column, source));
+            } else {
+                in_ghosts[row].push((columns.globals[column as usize], source));
             }
         }
     }
     for (at, entry) in received.iter().enumerate() {
-        sources[(entry.0 - offset) as usize].push((entry.1, Source::Received(at as u32)));
+        in_ghosts[(entry.0 - offset) as usize].push((entry.1, Source::Received(at as u32)));
     }
-    let sources: Vec<Vec<(u64, Source)>> = (sources.into_par_iter())
-        .map(|mut row| {
+    in_owned
+        .par_iter_mut()
+        .for_each(|row| row.sort_unstable_by_key(|(column, _)| *column));
+    let mut ghosts: Vec<u64> = in_ghosts
+        .iter()
+        .flatten()
+        .map(|(global, _)| *global)
+        .collect();
+    ghosts.sort_unstable();
+    ghosts.dedup();
+    let in_ghosts: Vec<Vec<(u32, Source)>> = (in_ghosts.into_iter())
+        .map(|row| {
+            let place = |global: u64| ghosts.partition_point(|&ghost| ghost < global) as u32;
+            let mut row: Vec<_> = row
+                .into_iter()
+                .map(|(g, source)| (place(g), source))
+                .collect();
             row.sort_unstable_by_key(|(column, _)| *column);
             row
         })
         .collect();
-    let is_owned = |global: u64| (offset..offset + n_owned as u64).contains(&global);
-    let all = sources.iter().flatten().map(|(column, _)| *column);
-    let mut ghosts: Vec<u64> = all.filter(|&column| !is_owned(column)).collect();
-    ghosts.sort_unstable();
-    ghosts.dedup();
+    let lower = fill(n_owned, &in_owned, rows, received);
+    let ghost = fill(ghosts.len(), &in_ghosts, rows, received);
     let map = IndexMap::new(comm, n_owned, ghosts);
-    let part = |of_owned: bool| {
-        let n_columns = if of_owned { n_owned } else { map.n_ghosts() };
-        let first = if of_owned { 0 } else { n_owned };
-        let chosen: Vec<Vec<(u32, Source)>> = (sources.par_iter())
-            .map(|row| {
-                let mine = row
-                    .iter()
-                    .filter(|(column, _)| is_owned(*column) == of_owned);
-                let local = |global| map.local(global).map_or(0, |local| (local - first) as u32);
-                mine.map(|&(column, source)| (local(column), source))
-                    .collect()
-            })
-            .collect();
-        fill(n_columns, &chosen, rows, received)
-    };
-    let (owned, ghost) = (part(true), part(false));
-    DistMatrix::new(comm, map, owned, ghost)
+    DistMatrix::new(comm, map, lower, ghost)
 }
 
 fn fill<const C: usize>(
@@ -346,8 +358,7 @@ fn fill<const C: usize>(
     let mut values = Vec::with_capacity(row_start[chosen.len()] * C * C);
     for (_, source) in chosen.iter().flatten() {
         let block = match *source {
-            Source::Upper { row, at } => rows[row as usize].blocks[at as usize],
-            Source::Mirrored { row, at } => transposed(&rows[row as usize].blocks[at as usize]),
+            Source::Summed { row, at } => rows[row as usize].blocks[at as usize],
             Source::Received(at) => received[at as usize].2,
         };
         values.extend_from_slice(block.as_flattened());

@@ -9,7 +9,7 @@
 
 use super::coarse_rows::{Columns, PartialRows, gather_rows};
 use super::sparse_row::SparseRow;
-use super::transfer::Transfer;
+use super::transfer::{Transfer, slab_ranges};
 use crate::linalg::DistMatrix;
 use crate::linalg::vectorize::as_blocks;
 use fem_mesh::{Comm, Halo, IndexMap};
@@ -18,8 +18,10 @@ use rayon::prelude::{
 };
 use std::ops::Range;
 
-/// Coarse rows that a thread takes at a time.
-const ROWS_PER_TASK: usize = 1024;
+/// Fewest fine rows of a slab of the product,
+const MIN_SLAB_ROWS: usize = 1024;
+/// and most slabs.
+const MAX_SLABS: usize = 8;
 /// Fine rows that a thread takes at a time.
 const FINE_ROWS_PER_TASK: usize = 4096;
 
@@ -217,87 +219,79 @@ struct CornerProduct<'a, const B: usize> {
 }
 
 impl<const B: usize> CornerProduct<'_, B> {
-    /// Collective. Pᵀ A P.
+    /// Collective. Pᵀ A P, as W + Wᵀ like other Galerkin products.
     fn compute(&self, comm: &Comm) -> DistMatrix<B> {
-        let n_coarse = self.p.coarse.n_local();
-        let columns = &self.family.columns;
-        let n_tasks = n_coarse.div_ceil(ROWS_PER_TASK);
-        let parts: Vec<PartialRows<B>> = (0..n_tasks)
+        let ranges = slab_ranges(self.a.map().n_owned(), MIN_SLAB_ROWS, MAX_SLABS);
+        let parts: Vec<PartialRows<B>> = ranges
             .into_par_iter()
             .with_max_len(1)
-            .map_init(
-                || SparseRow::new(columns.len()),
-                |row, task| {
-                    let first = task * ROWS_PER_TASK;
-                    self.rows(first..n_coarse.min(first + ROWS_PER_TASK), row)
-                },
-            )
+            .map(|rows| self.slab(rows))
             .collect();
-        gather_rows(comm, columns, parts, |row, c| self.p.is_free[row][c])
+        let is_free = |row: usize, c: usize| self.p.is_free[row][c];
+        gather_rows(comm, &self.family.columns, parts, is_free)
     }
 
-    /// Some coarse rows, on and above the diagonal; `sum` is empty before and after.
-    fn rows(&self, coarse_rows: Range<usize>, sum: &mut SparseRow<B, B>) -> PartialRows<B> {
-        let mut rows = PartialRows::new();
-        for coarse in coarse_rows {
-            let range = self.p.start[coarse] as usize..self.p.start[coarse + 1] as usize;
-            // The corner itself is there twice, once for each half of its weight.
-            for family in self.p.children[range].chunk_by(|a, b| a == b) {
-                let weight = 0.5 * family.len() as f64;
-                self.add_fine_row(coarse as u32, family[0] as usize, weight, sum);
-            }
-            self.clear_prescribed(coarse, sum);
-            rows.push_row(coarse as u32, sum);
-            sum.clear();
-        }
-        rows
-    }
-
-    /// sum += `weight` times fine row `fine` of A P, on and above the diagonal of coarse row `coarse`.
-    fn add_fine_row(&self, coarse: u32, fine: usize, weight: f64, sum: &mut SparseRow<B, B>) {
-        let (owned, ghost) = (self.a.owned(), self.a.ghost());
-        let mut add = |parents: [u32; 2], block: &[[f64; B]; B]| {
-            let [p, q] = parents;
-            let (pieces, weight) = if p == q {
-                (1, weight)
-            } else {
-                (2, 0.5 * weight)
-            };
-            for &column in &parents[..pieces] {
-                if self.family.columns.is_upper(coarse, column) {
-                    let sum = sum.block(column).as_flattened_mut().iter_mut();
-                    sum.zip(block.as_flattened())
-                        .for_each(|(sum, v)| *sum += weight * v);
+    /// What a slab of fine rows gives to W.
+    fn slab(&self, fine_rows: Range<usize>) -> PartialRows<'_, B> {
+        let mut sums = PartialRows::new(&self.family.columns);
+        let mut product = SparseRow::new(self.family.columns.len());
+        for fine in fine_rows {
+            self.multiply_row(fine, &mut product);
+            let (parents, weight) = distinct(&self.p.parents[fine]);
+            for &parent in parents {
+                for (&column, value) in product.columns().iter().zip(product.blocks()) {
+                    let (sum, is_transposed) = sums.block(parent, column);
+                    for (i, j) in (0..B * B).map(|k| (k / B, k % B)) {
+                        let value = if is_transposed {
+                            value[j][i]
+                        } else {
+                            value[i][j]
+                        };
+                        sum[i][j] += weight * value;
+                    }
                 }
             }
+            product.clear();
+        }
+        sums.for_each(|row, column, block| self.clear_prescribed(row, column, block));
+        sums
+    }
+
+    /// Fine row `fine` of (L + D/2 + G/2) P into the empty `product`.
+    fn multiply_row(&self, fine: usize, product: &mut SparseRow<B, B>) {
+        let mut add = |parents: &[u32; 2], block: &[[f64; B]; B], factor: f64| {
+            let (parents, weight) = distinct(parents);
+            for &column in parents {
+                let sum = product.block(column).as_flattened_mut().iter_mut();
+                sum.zip(block.as_flattened())
+                    .for_each(|(sum, v)| *sum += factor * weight * v);
+            }
         };
-        let blocks = as_blocks::<f64, B>(&owned.values);
-        for k in owned.row(fine) {
-            let node = owned.columns[k] as usize;
+        let (lower, ghost) = (self.a.lower(), self.a.ghost());
+        let blocks = as_blocks::<f64, B>(&lower.values);
+        for k in lower.row(fine) {
+            let node = lower.columns[k] as usize;
             if node == fine {
-                add(
-                    self.p.parents[node],
-                    &self.without_prescribed(fine, &blocks[k]),
-                );
+                let block = self.without_prescribed(fine, &blocks[k]);
+                add(&self.p.parents[node], &block, 0.5);
             } else {
-                add(self.p.parents[node], &blocks[k]);
+                add(&self.p.parents[node], &blocks[k], 1.0);
             }
         }
         let blocks = as_blocks::<f64, B>(&ghost.values);
         for k in ghost.row(fine) {
-            add(self.family.of_ghosts[ghost.columns[k] as usize], &blocks[k]);
+            let parents = &self.family.of_ghosts[ghost.columns[k] as usize];
+            add(parents, &blocks[k], 0.5);
         }
     }
 
     /// Zeros in the rows and columns of coarse degrees of freedom that take no part.
-    fn clear_prescribed(&self, coarse: usize, sum: &mut SparseRow<B, B>) {
-        let rows = self.family.is_free[coarse];
-        for (column, block) in sum.iter_mut() {
-            let columns = self.family.is_free[column as usize];
-            for (i, j) in (0..B * B).map(|k| (k / B, k % B)) {
-                if !(rows[i] && columns[j]) {
-                    block[i][j] = 0.0;
-                }
+    fn clear_prescribed(&self, row: u32, column: u32, block: &mut [[f64; B]; B]) {
+        let rows = self.family.is_free[row as usize];
+        let columns = self.family.is_free[column as usize];
+        for (i, j) in (0..B * B).map(|k| (k / B, k % B)) {
+            if !(rows[i] && columns[j]) {
+                block[i][j] = 0.0;
             }
         }
     }
@@ -308,6 +302,15 @@ impl<const B: usize> CornerProduct<'_, B> {
             block[c][c] = 0.0;
         }
         block
+    }
+}
+
+/// The different parents of a fine node, and the weight of each.
+fn distinct(parents: &[u32; 2]) -> (&[u32], f64) {
+    if parents[0] == parents[1] {
+        (&parents[..1], 1.0)
+    } else {
+        (parents, 0.5)
     }
 }
 
@@ -409,7 +412,7 @@ mod tests {
                     &mut rows,
                     &mut vec![0.0; 3 * n],
                 );
-                let a = DistMatrix::new(comm, nodes, rows.owned, rows.ghost);
+                let a = DistMatrix::new(comm, nodes, rows.lower, rows.ghost);
                 let fixed = model.fixed.iter().map(|(dof, _)| *dof);
                 let modes = rigid_body_modes(comm, &model.mesh.coords[..n], fixed);
                 let parents = corner_parents(comm, &model.mesh).expect("second order");

@@ -1,8 +1,8 @@
 //! The Galerkin product Pᵀ A P, the matrix of the next coarser level.
 //!
-//! Rows of P that belong to ghost columns of A come once from their owners. Each rank forms the products of its own
-//! fine rows, above the diagonal only; `coarse_rows` adds them up over ranks and mirrors them, so that the coarse
-//! matrix is symmetric to the last bit.
+//! With L the blocks of A below the diagonal, D those on it and G those in ghost columns, which stand in the rows of two
+//! ranks, the product is W + Wᵀ for W = Pᵀ (L + D/2 + G/2) P: every stored block is used once. Each rank forms W for its
+//! own fine rows; rows of P that belong to ghost columns come once from their owners. `coarse_rows` adds the pieces up.
 //!
 //! Invariant: work is divided into slabs of fine rows that do not depend on the number of threads.
 
@@ -21,9 +21,6 @@ use std::ops::Range;
 const MIN_SLAB_ROWS: usize = 1024;
 /// Most slabs of a rank: each slab keeps its own sums for the coarse rows that it shares with its neighbors.
 const MAX_SLABS: usize = 8;
-
-/// Mark of a coarse row that a slab has not met yet.
-const NO_PLACE: u32 = u32::MAX;
 
 /// Collective. Pᵀ A P. Coarse degrees of freedom that `is_alive` denies (owned ones, by node and component) stand for
 /// nothing: their diagonal entry becomes that of the largest in their block.
@@ -88,40 +85,45 @@ struct Product<'a, const B: usize, const C: usize> {
     columns: &'a Columns,
 }
 
-impl<const B: usize, const C: usize> Kernel for Product<'_, B, C> {
-    type Output = PartialRows<C>;
+impl<'a, const B: usize, const C: usize> Kernel for Product<'a, B, C> {
+    type Output = PartialRows<'a, C>;
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) -> PartialRows<C> {
+    fn run<const FMA: bool>(self) -> PartialRows<'a, C> {
         let (a, p, ghosts) = (self.a, self.p, self.ghost_rows);
-        let mut sums = PartialRows::new();
-        let mut place_of = vec![NO_PLACE; self.columns.len()];
+        let mut sums = PartialRows::new(self.columns);
         let mut product = SparseRow::new(self.columns.len());
-        let owned_blocks = as_blocks::<f64, B>(&a.owned().values);
-        let ghost_blocks = as_blocks::<f64, B>(&a.ghost().values);
+        let (lower, ghost) = (a.lower(), a.ghost());
+        let lower_blocks = as_blocks::<f64, B>(&lower.values);
+        let ghost_blocks = as_blocks::<f64, B>(&ghost.values);
         for row in self.rows {
-            for k in a.owned().row(row) {
-                let node = a.owned().columns[k] as usize;
+            for k in lower.row(row) {
+                let node = lower.columns[k] as usize;
                 let range = p.row_start[node] as usize..p.row_start[node + 1] as usize;
                 let row_of_p = (&p.columns[range.clone()], &p.blocks[range]);
-                add_to_row::<FMA, B, C>(&mut product, &owned_blocks[k], row_of_p);
+                if node == row {
+                    let half = halved(&lower_blocks[k]);
+                    add_to_row::<FMA, B, C>(&mut product, &half, row_of_p);
+                } else {
+                    add_to_row::<FMA, B, C>(&mut product, &lower_blocks[k], row_of_p);
+                }
             }
-            for k in a.ghost().row(row) {
-                let node = a.ghost().columns[k] as usize;
+            for k in ghost.row(row) {
+                let node = ghost.columns[k] as usize;
                 let range = ghosts.row_start[node] as usize..ghosts.row_start[node + 1] as usize;
                 let row_of_p = (&ghosts.columns[range.clone()], &ghosts.blocks[range]);
-                add_to_row::<FMA, B, C>(&mut product, &ghost_blocks[k], row_of_p);
+                let half = halved(&ghost_blocks[k]);
+                add_to_row::<FMA, B, C>(&mut product, &half, row_of_p);
             }
             let range = p.row_start[row] as usize..p.row_start[row + 1] as usize;
             for (block, &coarse) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
                 let block = widen(block);
-                let place = &mut place_of[coarse as usize];
-                if *place == NO_PLACE {
-                    *place = sums.start_row(coarse);
-                }
                 for (&column, value) in product.columns().iter().zip(product.blocks()) {
-                    if self.columns.is_upper(coarse, column) {
-                        let sum = sums.block(*place, column);
+                    // The block (coarse, column) of W, or its transpose where that is below the diagonal.
+                    let (sum, is_transposed) = sums.block(coarse, column);
+                    if is_transposed {
+                        add_transposed_product::<FMA, f64, C, B, C>(value, &block, sum);
+                    } else {
                         add_transposed_product::<FMA, f64, C, B, C>(&block, value, sum);
                     }
                 }
@@ -130,6 +132,18 @@ impl<const B: usize, const C: usize> Kernel for Product<'_, B, C> {
         }
         sums
     }
+}
+
+/// Half of a block.
+#[inline(always)]
+pub(super) fn halved<const B: usize>(block: &[[f64; B]; B]) -> [[f64; B]; B] {
+    let mut half = *block;
+    for i in 0..B {
+        for j in 0..B {
+            half[i][j] *= 0.5;
+        }
+    }
+    half
 }
 
 /// row += block times a row of P.
@@ -147,6 +161,7 @@ fn add_to_row<const FMA: bool, const B: usize, const C: usize>(
 #[cfg(test)]
 mod tests {
     use super::galerkin_product;
+    use crate::linalg::Upper;
     use crate::linalg::sample::{distribute, noise, spring_grid};
     use crate::precond::BlockJacobi;
     use crate::precond::amg::aggregate::aggregate;
@@ -177,13 +192,15 @@ mod tests {
                     .iter()
                     .map(|rows| *rows != [[0.0; 4]; 3])
                     .collect();
-                let aggregates = aggregate(&StrongGraph::new(&matrix, 0.0), &takes_part);
+                let upper = Upper::new(matrix.lower());
+                let graph = StrongGraph::new(&matrix, &upper, 0.0);
+                let aggregates = aggregate(&graph, &takes_part);
                 let t = tentative(&aggregates, &near_nullspace);
                 let inverse = BlockJacobi::new(comm, &matrix).expect("positive definite");
                 let prolongator = |omega: f64| {
                     let rows = t.rows.clone();
                     let blocks = inverse.blocks();
-                    smoothed_prolongator(comm, &matrix, &aggregates, rows, blocks, omega)
+                    smoothed_prolongator(comm, (&matrix, &upper), &aggregates, rows, blocks, omega)
                 };
                 let p = prolongator(OMEGA);
                 let coarse = galerkin_product(comm, &matrix, &p, |_, _| true);

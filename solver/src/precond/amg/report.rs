@@ -60,7 +60,7 @@ impl Step {
 pub struct LevelSize {
     /// Scalar rows.
     pub rows: u64,
-    /// Stored scalars.
+    /// Scalars in its blocks, those above the diagonal included.
     pub nonzeros: u64,
     /// Degrees of freedom of a node.
     pub block_size: usize,
@@ -79,7 +79,7 @@ pub struct Report {
 impl Report {
     /// Collective. Enters a level.
     pub(super) fn add_level<const B: usize>(&mut self, comm: &Comm, a: &DistMatrix<B>) {
-        let n_blocks = comm.sum_u64((a.owned().n_blocks() + a.ghost().n_blocks()) as u64);
+        let n_blocks = comm.sum_u64(a.n_blocks() as u64);
         self.levels.push(LevelSize {
             rows: a.map().n_global() * B as u64,
             nonzeros: n_blocks * (B * B) as u64,
@@ -100,7 +100,7 @@ impl Report {
         self.seconds[step as usize]
     }
 
-    /// Stored scalars of all levels over those of the first.
+    /// Scalars of all levels over those of the first.
     pub fn operator_complexity(&self) -> f64 {
         let first = self.levels.first().map_or(1, |level| level.nonzeros.max(1));
         self.levels.iter().map(|level| level.nonzeros).sum::<u64>() as f64 / first as f64

@@ -15,7 +15,7 @@ use super::spectrum::largest_eigenvalue;
 use super::strength::StrongGraph;
 use super::tentative::{Tentative, tentative};
 use super::transfer::Prolongator;
-use crate::linalg::{BlockCsr, DistMatrix};
+use crate::linalg::{BlockCsr, DistMatrix, Upper};
 use crate::precond::BlockJacobi;
 use fem_mesh::{Comm, IndexMap, Result};
 
@@ -58,7 +58,8 @@ impl Setup<'_> {
         a: &DistMatrix<B>,
         near_nullspace: &[[[f64; C]; B]],
     ) -> Result<Coarsened<B, C>> {
-        let aggregates = self.aggregates(comm, a, near_nullspace);
+        let upper = self.report.time(Step::Aggregate, || Upper::new(a.lower()));
+        let aggregates = self.aggregates(comm, a, &upper, near_nullspace);
         let Tentative {
             rows,
             coarse_nullspace,
@@ -74,9 +75,10 @@ impl Setup<'_> {
         })?;
         let omega = 4.0 / 3.0 / largest;
         let p = self.report.time(Step::Prolongator, || {
-            smoothed_prolongator(comm, a, &aggregates, rows, inverse.blocks(), omega)
+            let rows_of_a = (a, &upper);
+            smoothed_prolongator(comm, rows_of_a, &aggregates, rows, inverse.blocks(), omega)
         });
-        drop(inverse);
+        drop((inverse, upper));
         let is_alive = |row: usize, c: usize| coarse_nullspace[row][c][c] > 0.0;
         let matrix = self
             .report
@@ -94,6 +96,7 @@ impl Setup<'_> {
         &mut self,
         comm: &Comm,
         a: &DistMatrix<B>,
+        upper: &Upper,
         near_nullspace: &[[[f64; C]; B]],
     ) -> Aggregates {
         let factor = if self.n_coarsenings == 0 {
@@ -107,12 +110,12 @@ impl Setup<'_> {
             let takes_part: Vec<bool> = (near_nullspace.iter())
                 .map(|rows| *rows != [[0.0; C]; B])
                 .collect();
-            let strong = aggregate(&StrongGraph::new(a, threshold), &takes_part);
+            let strong = aggregate(&StrongGraph::new(a, upper, threshold), &takes_part);
             let n_nodes = takes_part.iter().filter(|&&part| part).count();
             let [n_nodes, n_coarse] = [n_nodes, strong.n].map(|n| comm.sum_u64(n as u64));
             if threshold > 0.0 && n_coarse as f64 > STALLED * n_nodes as f64 {
                 // Next to no connection is strong: better weak ones than no coarsening.
-                return aggregate(&StrongGraph::new(a, 0.0), &takes_part);
+                return aggregate(&StrongGraph::new(a, upper, 0.0), &takes_part);
             }
             strong
         })

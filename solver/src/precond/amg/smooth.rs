@@ -6,8 +6,10 @@
 
 use super::aggregate::{Aggregates, NONE};
 use super::transfer::Prolongator;
-use crate::linalg::DistMatrix;
-use crate::linalg::vectorize::{Kernel, add_product, as_blocks, dispatch, narrow};
+use crate::linalg::vectorize::{
+    Kernel, add_product, add_transposed_product, as_blocks, dispatch, narrow,
+};
+use crate::linalg::{DistMatrix, Upper};
 use fem_mesh::{Comm, IndexMap};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
@@ -18,11 +20,11 @@ const ROWS_PER_TASK: usize = 2048;
 /// Mark of a ghost node in no aggregate.
 const NONE_GLOBAL: u64 = u64::MAX;
 
-/// Collective. Smooths the tentative prolongator `t` (rows of the owned nodes). `inverse` holds the inverses of the
-/// diagonal blocks of `a`.
+/// Collective. Smooths the tentative prolongator `t` (rows of the owned nodes) for the matrix `a`, given with the blocks
+/// above its diagonal. `inverse` holds the inverses of the diagonal blocks.
 pub(super) fn smoothed_prolongator<const B: usize, const C: usize>(
     comm: &Comm,
-    a: &DistMatrix<B>,
+    (a, upper): (&DistMatrix<B>, &Upper),
     aggregates: &Aggregates,
     mut t: Vec<[[f64; C]; B]>,
     inverse: &[[[f64; B]; B]],
@@ -70,6 +72,7 @@ pub(super) fn smoothed_prolongator<const B: usize, const C: usize>(
             let rows = task * ROWS_PER_TASK..n_owned.min((task + 1) * ROWS_PER_TASK);
             dispatch(Smooth {
                 a,
+                upper,
                 rows,
                 aggregate: &aggregate,
                 t: &t,
@@ -112,6 +115,7 @@ fn join<const B: usize, const C: usize>(tasks: Vec<Rows<B, C>>, n_rows: usize) -
 
 struct Smooth<'a, const B: usize, const C: usize> {
     a: &'a DistMatrix<B>,
+    upper: &'a Upper,
     rows: Range<usize>,
     /// Coarse column of each local node.
     aggregate: &'a [u32],
@@ -133,6 +137,9 @@ impl<const B: usize, const C: usize> Kernel for Smooth<'_, B, C> {
             blocks: Vec::with_capacity(4 * n),
         };
         let n_owned = self.a.map().n_owned();
+        let (lower, ghost) = (self.a.lower(), self.a.ghost());
+        let lower_blocks = as_blocks::<f64, B>(&lower.values);
+        let ghost_blocks = as_blocks::<f64, B>(&ghost.values);
         let mut row_sums: Vec<(u32, [[f64; C]; B])> = Vec::new();
         for row in self.rows.clone() {
             row_sums.clear();
@@ -140,26 +147,23 @@ impl<const B: usize, const C: usize> Kernel for Smooth<'_, B, C> {
                 found.lengths.push(0);
                 continue;
             }
-            for (part, first) in [(self.a.owned(), 0), (self.a.ghost(), n_owned)] {
-                let blocks = as_blocks::<f64, B>(&part.values);
-                for k in part.row(row) {
-                    let node = part.columns[k] as usize + first;
-                    let column = self.aggregate[node];
-                    if column == NONE {
-                        continue;
-                    }
-                    let at = match row_sums.iter().position(|(c, _)| *c == column) {
-                        Some(at) => at,
-                        None => {
-                            row_sums.push((column, [[0.0; C]; B]));
-                            row_sums.len() - 1
-                        }
-                    };
-                    add_product::<FMA, f64, B, B, C>(
-                        &blocks[k],
-                        &self.t[node],
-                        &mut row_sums[at].1,
-                    );
+            for k in lower.row(row) {
+                let node = lower.columns[k] as usize;
+                if let Some(sum) = sum_in(&mut row_sums, self.aggregate[node]) {
+                    add_product::<FMA, f64, B, B, C>(&lower_blocks[k], &self.t[node], sum);
+                }
+            }
+            for block in self.upper.row(row) {
+                let node = block.column as usize;
+                if let Some(sum) = sum_in(&mut row_sums, self.aggregate[node]) {
+                    let block = &lower_blocks[block.place as usize];
+                    add_transposed_product::<FMA, f64, B, B, C>(block, &self.t[node], sum);
+                }
+            }
+            for k in ghost.row(row) {
+                let node = n_owned + ghost.columns[k] as usize;
+                if let Some(sum) = sum_in(&mut row_sums, self.aggregate[node]) {
+                    add_product::<FMA, f64, B, B, C>(&ghost_blocks[k], &self.t[node], sum);
                 }
             }
             row_sums.sort_unstable_by_key(|(column, _)| *column);
@@ -178,4 +182,23 @@ impl<const B: usize, const C: usize> Kernel for Smooth<'_, B, C> {
         }
         found
     }
+}
+
+/// The sum in `column`, zero at first; `None` in no column.
+#[inline(always)]
+fn sum_in<const B: usize, const C: usize>(
+    sums: &mut Vec<(u32, [[f64; C]; B])>,
+    column: u32,
+) -> Option<&mut [[f64; C]; B]> {
+    if column == NONE {
+        return None;
+    }
+    let mut at = 0;
+    while at < sums.len() && sums[at].0 != column {
+        at += 1;
+    }
+    if at == sums.len() {
+        sums.push((column, [[0.0; C]; B]));
+    }
+    Some(&mut sums[at].1)
 }

@@ -23,7 +23,7 @@ impl<const B: usize> GaussSeidel<B> {
     /// The smoother of `a`.
     pub(super) fn new(a: &DistMatrix<B>) -> Self {
         GaussSeidel {
-            owned: SymmetricSlabs::with_outside(a.owned(), a.ghost(), Damping::L1),
+            owned: SymmetricSlabs::with_outside(a.lower(), a.ghost(), Damping::L1),
             ghost: a.ghost().to_scalar(),
             boundary_rows: a.boundary_rows().to_vec(),
             halo: a.halo().clone(),

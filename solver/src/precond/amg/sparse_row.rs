@@ -42,11 +42,6 @@ impl<const R: usize, const C: usize> SparseRow<R, C> {
         &self.blocks
     }
 
-    /// The blocks with their columns.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut [[f64; C]; R])> {
-        self.columns.iter().copied().zip(&mut self.blocks)
-    }
-
     /// Empties the row.
     pub(super) fn clear(&mut self) {
         self.columns

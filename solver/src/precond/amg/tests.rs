@@ -7,7 +7,7 @@ use crate::analysis::corner_parents::corner_parents;
 use crate::assembly::test_models::{model, split};
 use crate::assembly::{Pattern, assemble_stiffness, constrain};
 use crate::krylov::{CgOptions, SolveReport, System, conjugate_gradients};
-use crate::linalg::sample::{distribute, laplace_grid, noise, to_sprs};
+use crate::linalg::sample::{both_halves, distribute, laplace_grid, noise, to_sprs};
 use crate::linalg::{BlockCsr, DistMatrix, LinearOperator, vector};
 use crate::model::Material;
 use crate::precond::rigid_body_modes;
@@ -18,7 +18,7 @@ use nalgebra::DMatrix;
 
 /// Collective. The whole matrix.
 pub(super) fn dense<const B: usize>(comm: &Comm, a: &DistMatrix<B>) -> DMatrix<f64> {
-    let values = to_sprs(&replicate(comm, a)).to_dense();
+    let values = to_sprs(&both_halves(&replicate(comm, a))).to_dense();
     DMatrix::from_fn(values.nrows(), values.ncols(), |i, j| values[(i, j)])
 }
 
@@ -166,7 +166,7 @@ fn prepare(comm: &Comm, problem: &Problem, mesh: &Mesh) -> Prepared {
         &mut rows,
         &mut vec![0.0; 3 * n],
     );
-    let matrix = DistMatrix::new(comm, mesh.nodes.clone(), rows.owned, rows.ghost);
+    let matrix = DistMatrix::new(comm, mesh.nodes.clone(), rows.lower, rows.ghost);
     let fixed = model.fixed.iter().map(|(dof, _)| *dof);
     let near_nullspace = rigid_body_modes(comm, &mesh.coords[..n], fixed);
     let parents = corner_parents(comm, mesh);
@@ -181,25 +181,29 @@ fn prepare(comm: &Comm, problem: &Problem, mesh: &Mesh) -> Prepared {
 /// Collective. Iterations to 1e-8 for a smooth and a rough right-hand side, free degrees of freedom only.
 fn iterations(comm: &Comm, problem: &Problem, mesh: &Mesh) -> usize {
     let Prepared { matrix, amg } = prepare(comm, problem, mesh);
-    let b: Vec<f64> = (0..matrix.n_owned())
-        .map(|i| {
-            let block = matrix.diagonal_block(i / 3);
-            let others = (0..3)
-                .filter(|&c| c != i % 3)
-                .any(|c| block[i % 3][c] != 0.0);
-            let row = matrix.owned().row(i / 3);
-            let free =
-                row.len() > 1 && (others || row.into_iter().any(|k| is_coupled(&matrix, i, k)));
-            if free { [0.1, 1.0, -0.3][i % 3] } else { 0.0 }
-        })
+    let mut is_coupled = vec![false; matrix.n_owned()];
+    for part in [matrix.lower(), matrix.ghost()] {
+        for row in 0..part.n_rows {
+            for k in part.row(row) {
+                let column = part.columns[k] as usize;
+                for (at, value) in part.block(k).iter().enumerate() {
+                    let (i, j) = (3 * row + at / 3, 3 * column + at % 3);
+                    let is_lower = std::ptr::eq(part, matrix.lower());
+                    if *value != 0.0 && !(is_lower && i == j) {
+                        is_coupled[i] = true;
+                        if is_lower {
+                            is_coupled[j] = true;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let forces = [0.1, 1.0, -0.3];
+    let b: Vec<f64> = (is_coupled.iter().enumerate())
+        .map(|(i, &is_free)| if is_free { forces[i % 3] } else { 0.0 })
         .collect();
     solve(comm, &matrix, &amg, &b).iterations
-}
-
-/// Whether block `k` couples scalar row `i` to another one.
-fn is_coupled(matrix: &DistMatrix<3>, i: usize, k: usize) -> bool {
-    let column = matrix.owned().columns[k] as usize;
-    column != i / 3 && matrix.owned().block(k)[3 * (i % 3)..][..3] != [0.0; 3]
 }
 
 /// Collective. Solves to 1e-8, or to the rounding limit.
