@@ -8,9 +8,11 @@
 pub mod block_csr;
 pub mod dist_matrix;
 pub mod dist_symmetric;
+mod lanes;
 pub mod operator;
 pub mod pages;
 pub mod scalar;
+mod scratch;
 pub mod spmv;
 pub mod symmetric;
 pub mod upper;

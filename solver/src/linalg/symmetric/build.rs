@@ -3,8 +3,9 @@
 //! Invariant: slabs follow from the pattern alone; each slab's arrays are first touched by the thread that fills them.
 
 use super::inverse::invert_symmetric;
-use super::slab::{Blocks, PADDING, Slab};
+use super::slab::{Blocks, Slab};
 use super::{Scalar, SymmetricSlabs};
+use crate::linalg::lanes::PADDING;
 use crate::linalg::{BlockCsr, pages};
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
@@ -174,7 +175,8 @@ impl<T: Scalar> Slab<T> {
             interior: blocks(&self.interior),
             diagonal: round(&self.diagonal),
             inverse: round(&self.inverse),
-            is_damped: self.is_damped,
+            shifted_rows: self.shifted_rows.clone(),
+            shifts: round(&self.shifts),
             border_rows: self.border_rows.clone(),
             border: blocks(&self.border),
             touched: self.touched.clone(),
@@ -285,7 +287,8 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
         interior: Blocks::with_capacity::<B>(n_rows, n_blocks - n_border),
         diagonal: pages::with_capacity(n_rows * B * B + PADDING),
         inverse: pages::with_capacity(n_rows * B * B + PADDING),
-        is_damped: !couplings.is_empty(),
+        shifted_rows: Vec::new(),
+        shifts: Vec::new(),
         border_rows: Vec::new(),
         border: Blocks::with_capacity::<B>(0, n_border),
         touched,
@@ -301,6 +304,7 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
     }
     slab.diagonal.extend(zeros);
     slab.inverse.extend(zeros);
+    slab.shifts.extend(zeros);
     slab
 }
 
@@ -329,12 +333,21 @@ impl<T: Scalar> Slab<T> {
             self.border_rows.push((row - self.rows.start) as u32);
             self.border.end_row();
         }
-        let mut diagonal: [[f64; B]; B] = symmetric_part(lower.block(blocks.end - 1));
-        extend(&mut self.diagonal, &diagonal);
+        let diagonal: [[f64; B]; B] = symmetric_part(lower.block(blocks.end - 1));
+        let mut damped = diagonal;
         for i in 0..B {
-            diagonal[i][i] += 0.5 * coupling[i];
+            damped[i][i] += 0.5 * coupling[i];
         }
-        extend(&mut self.inverse, &invert_symmetric(&diagonal));
+        let (inverse, inverted) = invert_symmetric(&damped);
+        extend(&mut self.diagonal, &diagonal);
+        extend(&mut self.inverse, &inverse);
+        if inverted != diagonal {
+            self.shifted_rows.push((row - self.rows.start) as u32);
+            let shift = |i: usize, j: usize| inverted[i][j] - diagonal[i][j];
+            let shift: [[f64; B]; B] =
+                std::array::from_fn(|i| std::array::from_fn(|j| shift(i, j)));
+            extend(&mut self.shifts, &shift);
+        }
     }
 }
 

@@ -17,7 +17,8 @@
 //! 2. coarse correction of the residual: v = P (coarse solve of P^T r);
 //! 3. [`SymmetricSlabs::backward`]`(v, x, r)`: x += v + M^-T (r - A v).
 //!
-//! M = D + L is the lower triangle within slabs (Gauss-Seidel within slabs, Jacobi between them). With a symmetric
+//! M = D + L is the lower triangle within slabs (Gauss-Seidel within slabs, Jacobi between them), its diagonal D
+//! enlarged as [`Damping`] says. With a symmetric
 //! coarse solve the result is a symmetric operator on b. Each sweep reads the matrix once. Over ranks the matrix is
 //! that of the owned rows and columns, and the caller takes ghosts into account: with G the blocks in ghost columns,
 //! r -= G x_ghost after step 1, and r -= G v_ghost before step 3. The safe choice for many small slabs or ranks is
@@ -26,13 +27,13 @@
 //! Invariant: one rank's numbers only; knows no ranks. Slabs follow from the pattern alone, never from the threads.
 
 mod build;
+#[cfg(target_arch = "x86_64")]
+mod choice;
 mod inverse;
 mod kernels;
 mod slab;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
-mod x86;
 
 pub use build::Damping;
 
@@ -120,7 +121,6 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
                 b: &b[slab.scalars::<B>()],
                 x,
                 r,
-                is_damped: slab.is_damped,
             };
             (kernels::run::<T, B>(work), ())
         });
@@ -132,14 +132,14 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
     pub fn backward(&self, v: &[T], x: &mut [T], r: &mut [T]) {
         self.check(&[v, x, r]);
         self.subtract_border(v, r);
-        let vectors = self.split(x).into_iter().zip(self.split(r));
-        let tasks = self.slabs.iter().zip(vectors).collect();
-        each(tasks, |(slab, (x, r))| {
+        let tasks = self.slabs.iter().zip(self.split(x)).collect();
+        each(tasks, |(slab, x)| {
+            let own = slab.scalars::<B>();
             let work = Work::Backward {
                 matrix: slab.matrix(),
-                v: &v[slab.scalars::<B>()],
+                v: &v[own.clone()],
                 x,
-                r,
+                r: &r[own],
             };
             (kernels::run::<T, B>(work), ())
         });

@@ -7,9 +7,6 @@ use super::Scalar;
 use super::kernels::{self, Matrix, Work};
 use std::ops::Range;
 
-/// Scalars behind the last block of an array of blocks: kernels load whole registers.
-pub(super) const PADDING: usize = 16;
-
 /// Rows of blocks, compressed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Blocks<T> {
@@ -17,7 +14,7 @@ pub(super) struct Blocks<T> {
     pub(super) row_start: Vec<u32>,
     /// Column of each block.
     pub(super) columns: Vec<u32>,
-    /// Blocks, row-major, and [`PADDING`] zeros.
+    /// Blocks, row-major, and padding.
     pub(super) values: Vec<T>,
 }
 
@@ -28,12 +25,14 @@ pub(super) struct Slab<T> {
     pub(super) rows: Range<usize>,
     /// Blocks below the diagonal in columns of the slab; rows and columns are counted from the slab's first row.
     pub(super) interior: Blocks<T>,
-    /// Diagonal blocks, exactly symmetric, and [`PADDING`] zeros.
+    /// Diagonal blocks, exactly symmetric, and padding.
     pub(super) diagonal: Vec<T>,
-    /// Inverses of the diagonal blocks as the sweeps use them, exactly symmetric, and [`PADDING`] zeros.
+    /// Inverses of the diagonal blocks as the sweeps use them, exactly symmetric, and padding.
     pub(super) inverse: Vec<T>,
-    /// Whether `inverse` is that of larger blocks than `diagonal`.
-    pub(super) is_damped: bool,
+    /// Rows, counted from the slab's first, where the sweeps use another diagonal block than that of the matrix.
+    pub(super) shifted_rows: Vec<u32>,
+    /// What such a block has more, and padding.
+    pub(super) shifts: Vec<T>,
     /// Rows with blocks in columns of earlier slabs, counted from the slab's first row.
     pub(super) border_rows: Vec<u32>,
     /// These blocks; a column is a place in `touched`.
@@ -56,6 +55,8 @@ impl<T: Scalar> Slab<T> {
             values: &self.interior.values,
             diagonal: &self.diagonal,
             inverse: &self.inverse,
+            shifted_rows: &self.shifted_rows,
+            shifts: &self.shifts,
         }
     }
 
@@ -69,6 +70,8 @@ impl<T: Scalar> Slab<T> {
             + blocks(&self.border)
             + size_of_val(self.diagonal.as_slice())
             + size_of_val(self.inverse.as_slice())
+            + size_of_val(self.shifted_rows.as_slice())
+            + size_of_val(self.shifts.as_slice())
             + size_of_val(self.border_rows.as_slice())
             + size_of_val(self.touched.as_slice())
     }
@@ -81,11 +84,7 @@ impl<T: Scalar> Slab<T> {
         y: &mut [T],
         is_negative: bool,
     ) -> (f64, Vec<T>) {
-        let mut far = Vec::with_capacity(self.touched.len() * B);
-        for row in &self.touched {
-            far.extend_from_slice(&x[*row as usize * B..][..B]);
-        }
-        let mut sent = vec![T::ZERO; far.len()];
+        let mut sent = vec![T::ZERO; self.touched.len() * B];
         let dot = kernels::run::<T, B>(Work::Border {
             matrix: Matrix {
                 row_start: &self.border.row_start,
@@ -93,9 +92,12 @@ impl<T: Scalar> Slab<T> {
                 values: &self.border.values,
                 diagonal: &[],
                 inverse: &[],
+                shifted_rows: &[],
+                shifts: &[],
             },
             rows: &self.border_rows,
-            far: &far,
+            touched: &self.touched,
+            all: x,
             x: &x[self.scalars::<B>()],
             sent: &mut sent,
             y,

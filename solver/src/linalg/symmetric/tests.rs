@@ -94,7 +94,7 @@ fn plain_sweep<const B: usize>(
             if damping == Damping::L1 {
                 (0..B).for_each(|i| diagonal[i][i] += 0.5 * outside[i]);
             }
-            let inverse = invert_symmetric(&diagonal);
+            let (inverse, _) = invert_symmetric(&diagonal);
             for i in 0..B {
                 x[row * B + i] = (0..B).map(|j| inverse[i][j] * rest[j]).sum();
             }
@@ -205,7 +205,9 @@ fn a_row_of_zeros_is_harmless() {
     let a = in_slabs::<f32, 1>(&zeros, 2, Damping::None);
     let [mut x, mut r] = [[f32::NAN; 3]; 2];
     a.forward_from_zero(&[1.0, 2.0, 3.0], &mut x, &mut r);
-    assert_eq!(x, [1.0, 2.0, 3.0]);
+    assert_eq!((x, r), ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]));
+    a.backward(&[9.0; 3], &mut x, &mut r);
+    assert_eq!(x, [11.0, 13.0, 15.0]);
 }
 
 #[test]
