@@ -8,6 +8,7 @@
 pub mod block_csr;
 pub mod dist_matrix;
 pub mod dist_symmetric;
+pub(crate) mod interpolation;
 mod lanes;
 pub mod operator;
 pub mod pages;
