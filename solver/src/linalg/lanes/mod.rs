@@ -27,6 +27,9 @@ pub(super) trait Lanes<T, const B: usize> {
     unsafe fn zero() -> Self::V;
     /// A row of a block. Reads [`PADDING`] scalars at most.
     unsafe fn load_row(p: *const T) -> Self::V;
+    /// The rows of a symmetric block, stored by its upper triangle if B is 3, and as it is otherwise. Reads no more than
+    /// the block and [`PADDING`] scalars.
+    unsafe fn load_symmetric(p: *const T) -> [Self::V; B];
     /// A packed node; reads B scalars.
     unsafe fn load(p: *const T) -> Self::V;
     /// A packed node; reads `STRIDE` scalars.
@@ -69,6 +72,25 @@ impl<T: Scalar, const B: usize> Lanes<T, B> for Portable {
     unsafe fn load_row(p: *const T) -> [T; B] {
         // SAFETY: B scalars can be read, as the trait demands of callers; so for all loads and stores here.
         unsafe { p.cast::<[T; B]>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn load_symmetric(p: *const T) -> [[T; B]; B] {
+        let mut rows = [[T::ZERO; B]; B];
+        for i in 0..B {
+            for j in 0..B {
+                let (low, high) = (i.min(j), i.max(j));
+                // In the upper triangle of 3 x 3, row 1 starts at 3, row 2 at 5.
+                let place = if B == 3 {
+                    low * (5 - low) / 2 + high
+                } else {
+                    i * B + j
+                };
+                // SAFETY: see above.
+                rows[i][j] = unsafe { *p.add(place) };
+            }
+        }
+        rows
     }
 
     #[inline(always)]

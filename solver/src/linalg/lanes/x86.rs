@@ -16,13 +16,13 @@ use std::arch::x86_64::{
     _mm_loadl_epi64, _mm_loadu_pd, _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_prefetch,
     _mm_set1_ps, _mm_setzero_ps, _mm_shuffle_ps, _mm_store_ps, _mm_store_sd, _mm_store_ss,
     _mm_storel_epi64, _mm_storeu_pd, _mm_storeu_ps, _mm_sub_ps, _mm_unpackhi_pd, _mm_unpackhi_ps,
-    _mm_unpacklo_ps, _mm256_add_pd, _mm256_add_ps, _mm256_castpd128_pd256, _mm256_castpd256_pd128,
-    _mm256_castps128_ps256, _mm256_castps256_ps128, _mm256_extractf128_pd, _mm256_extractf128_ps,
-    _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_insertf128_pd, _mm256_insertf128_ps,
-    _mm256_load_pd, _mm256_load_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_permute4x64_pd,
-    _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd,
-    _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_store_pd, _mm256_store_ps, _mm256_sub_pd,
-    _mm256_sub_ps, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+    _mm_unpacklo_ps, _mm256_add_pd, _mm256_add_ps, _mm256_blend_pd, _mm256_castpd128_pd256,
+    _mm256_castpd256_pd128, _mm256_castps128_ps256, _mm256_castps256_ps128, _mm256_extractf128_pd,
+    _mm256_extractf128_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_insertf128_pd,
+    _mm256_insertf128_ps, _mm256_load_pd, _mm256_load_ps, _mm256_loadu_pd, _mm256_loadu_ps,
+    _mm256_permute4x64_pd, _mm256_permutevar8x32_ps, _mm256_set1_epi32, _mm256_set1_pd,
+    _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_shuffle_ps, _mm256_store_pd,
+    _mm256_store_ps, _mm256_sub_pd, _mm256_sub_ps, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
 };
 /// Whether this processor has AVX2 with FMA.
 pub(in crate::linalg) fn is_there() -> bool {
@@ -46,6 +46,19 @@ impl Lanes<f32, 3> for Single3 {
     unsafe fn load_row(p: *const f32) -> __m128 {
         // SAFETY: see `zero`.
         unsafe { _mm_loadu_ps(p) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_symmetric(p: *const f32) -> [__m128; 3] {
+        // SAFETY: see `zero`.
+        unsafe {
+            let (front, back) = (_mm_loadu_ps(p), _mm_loadu_ps(p.add(2)));
+            [
+                front,
+                _mm_shuffle_ps::<0b10_10_11_01>(front, back),
+                _mm_shuffle_ps::<0b11_11_10_00>(back, back),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -159,6 +172,18 @@ impl Lanes<f32, 6> for Single6 {
     unsafe fn load_row(p: *const f32) -> __m256 {
         // SAFETY: see `zero`.
         unsafe { _mm256_loadu_ps(p) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_symmetric(p: *const f32) -> [__m256; 6] {
+        // SAFETY: see `zero`.
+        unsafe {
+            let mut rows = [_mm256_loadu_ps(p); 6];
+            for i in 1..6 {
+                rows[i] = _mm256_loadu_ps(p.add(6 * i));
+            }
+            rows
+        }
     }
 
     #[inline(always)]
@@ -276,6 +301,20 @@ impl Lanes<f64, 3> for Double3 {
     unsafe fn load_row(p: *const f64) -> __m256d {
         // SAFETY: see `zero`.
         unsafe { _mm256_loadu_pd(p) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_symmetric(p: *const f64) -> [__m256d; 3] {
+        // SAFETY: see `zero`.
+        unsafe {
+            let (front, back) = (_mm256_loadu_pd(p), _mm256_loadu_pd(p.add(2)));
+            let middle = _mm256_permute4x64_pd::<0b11_11_11_01>(front);
+            [
+                front,
+                _mm256_blend_pd::<0b0100>(middle, back),
+                _mm256_permute4x64_pd::<0b11_11_10_00>(back),
+            ]
+        }
     }
 
     #[inline(always)]

@@ -4,8 +4,9 @@
 #![allow(unsafe_code)]
 
 use super::Scalar;
-use super::kernels::{Work, run_with};
-use crate::linalg::lanes::Lanes;
+use super::kernels::run_with;
+use super::rows::RowLanes;
+use super::work::Work;
 use crate::linalg::lanes::x86::{Double3, Single3, Single6, is_there};
 use std::any::TypeId;
 use std::mem::{ManuallyDrop, transmute_copy};
@@ -20,7 +21,7 @@ pub(super) fn choose<T: Scalar, const B: usize>() -> Option<Run<T>> {
     }
     let is_single = TypeId::of::<T>() == TypeId::of::<f32>();
     match (is_single, B) {
-        // SAFETY: the processor has AVX2 and FMA, and `kernels::run` has checked `work`; so for the next two.
+        // SAFETY: the processor has AVX2 and FMA, and `work::run` has checked `work`; so for the next two.
         (true, 3) => Some(|work| unsafe { run_avx2::<f32, 3, Single3>(rename(work)) }),
         // SAFETY: see above.
         (true, 6) => Some(|work| unsafe { run_avx2::<f32, 6, Single6>(rename(work)) }),
@@ -32,7 +33,7 @@ pub(super) fn choose<T: Scalar, const B: usize>() -> Option<Run<T>> {
 
 /// Safety: as `run_with`.
 #[target_feature(enable = "avx2,fma")]
-unsafe fn run_avx2<T: Scalar, const B: usize, L: Lanes<T, B>>(work: Work<T>) -> f64 {
+unsafe fn run_avx2<T: Scalar, const B: usize, L: RowLanes<T, B>>(work: Work<T>) -> f64 {
     // SAFETY: as demanded of the caller.
     unsafe { run_with::<T, B, L>(work) }
 }

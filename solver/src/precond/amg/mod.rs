@@ -18,6 +18,7 @@ mod coarse_rows;
 mod corners;
 mod galerkin;
 mod level;
+mod precision;
 mod replicate;
 pub mod report;
 mod setup;
@@ -38,7 +39,7 @@ use level::{Level, Tail};
 use report::{Report, Step};
 use setup::{Coarsened, Setup};
 use smoother::GaussSeidel;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use transfer::Prolongator;
 
 /// Choices of the method.
@@ -76,6 +77,8 @@ pub struct Amg<const B: usize, const C: usize> {
     tail: Tail<C>,
     /// Right-hand side and solution of a cycle.
     vectors: RefCell<[Vec<[f32; B]>; 2]>,
+    /// What the vectors are divided by, see `precision`.
+    size: Cell<f64>,
     report: Report,
 }
 
@@ -133,6 +136,7 @@ impl<const B: usize, const C: usize> Amg<B, C> {
             first,
             tail,
             vectors,
+            size: Cell::new(1.0),
             report,
         })
     }
@@ -155,30 +159,22 @@ impl<const B: usize, const C: usize> Amg<B, C> {
     }
 }
 
-/// The largest power of two not above `value`; 1 for 0.
-fn power_of_two(value: f64) -> f64 {
-    if value > 0.0 {
-        value.log2().floor().exp2()
-    } else {
-        1.0
-    }
-}
-
 impl<const B: usize, const C: usize> LinearOperator for Amg<B, C> {
     fn n_owned(&self) -> usize {
         B * self.vectors.borrow()[0].len()
     }
 
     fn apply(&self, comm: &Comm, x: &[f64], y: &mut [f64]) {
-        // A cycle is linear: the vector is brought to order 1, so that single precision can hold it.
-        let size = power_of_two(comm.max(x.iter().fold(0.0, |m: f64, x| m.max(x.abs()))));
         let [b, solution] = &mut *self.vectors.borrow_mut();
-        for (b, x) in b.as_flattened_mut().iter_mut().zip(x) {
-            *b = (x / size) as f32;
+        let mut size = self.size.get();
+        let largest = comm.max(precision::narrow(x, size, b.as_flattened_mut()));
+        let fitting = precision::size_of(largest, size);
+        if fitting != size {
+            size = fitting;
+            self.size.set(size);
+            precision::narrow(x, size, b.as_flattened_mut());
         }
         self.cycle(comm, b, solution);
-        for (y, value) in y.iter_mut().zip(solution.as_flattened()) {
-            *y = size * f64::from(*value);
-        }
+        precision::widen(solution.as_flattened(), size, y);
     }
 }
