@@ -26,7 +26,7 @@ pub(crate) mod sample;
 pub use block_csr::BlockCsr;
 pub use dist_matrix::DistMatrix;
 pub use dist_symmetric::DistSymmetric;
-pub use operator::LinearOperator;
+pub use operator::{LinearOperator, Preconditioner};
 pub use scalar::Scalar;
 pub use symmetric::SymmetricSlabs;
 pub use upper::{Upper, UpperBlock};
