@@ -52,6 +52,33 @@ fn one_to_four_ranks_agree() {
     }
 }
 
+/// A rank can know a node without the faces by which the node belongs to a set.
+#[test]
+fn prescribed_displacements_reach_every_rank() {
+    let more =
+        format!("{PROBES}[[constraint]]\non = \"xmax\"\ndisplacement = [0.1, \"free\", 0.02]\n");
+    for element in ["tet4", "tet10", "wedge6"] {
+        let folder = tempfile::tempdir().unwrap();
+        let case = write_case(folder.path(), &box_case([3, 2, 2], element, &more));
+        let mut reference: Option<Vec<f64>> = None;
+        for n in rank_counts() {
+            for method in ["direct", "cg"] {
+                let set = format!("solver.method=\"{method}\"");
+                on_ranks(n, folder.path(), &[&case, "--set", &set]).expect_code(0);
+                let found = answers(&summary(&folder.path().join("results")));
+                let reference = reference.get_or_insert_with(|| found.clone());
+                let scale = reference.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+                for (a, b) in found.iter().zip(reference.iter()) {
+                    assert!(
+                        (a - b).abs() <= 1e-9 * scale,
+                        "{element} on {n} ranks, {method}: {a} and {b}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn one_reduction_an_iteration_gives_the_same_answer() {
     let folder = tempfile::tempdir().unwrap();

@@ -363,6 +363,6 @@ mod tests {
                 }
             }
         });
-        assert_eq!(n, 14);
+        assert_eq!(n, 15);
     }
 }

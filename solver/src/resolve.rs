@@ -7,7 +7,7 @@ use crate::model::{Load, Material, Model};
 use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
 use fem_io::check::{self, SetCatalog, SetKind, SetUse};
 use fem_mesh::select::{self, Region};
-use fem_mesh::{CellFace, CellType, Comm, Error, LocalMesh, Result};
+use fem_mesh::{CellFace, CellType, Comm, Error, Halo, LocalMesh, Result};
 use std::collections::BTreeSet;
 
 /// Share of the size of the model by which a box of a `[[set]]` is widened.
@@ -42,6 +42,7 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
     let cell_material = assign_materials(comm, case, &names)?;
     warnings.extend(locking_warnings(comm, case, &mesh, &cell_material));
     let fixed = comm.all_ok(fixed_dofs(case, &names))?;
+    let fixed = fixed_as_owners_say(comm, &mesh, &fixed);
     let mut loads = Vec::new();
     for load in &case.loads {
         comm.all_ok(require_properties(case, load, &names, &cell_material))?;
@@ -275,6 +276,22 @@ fn fixed_dofs(case: &Case, names: &Names) -> Result<Vec<(u32, f64)>> {
         .into_iter()
         .map(|(dof, value, _)| (dof, value))
         .collect())
+}
+
+/// Collective. The prescribed degrees of freedom of the owned nodes, and those of the ghosts as their owners have them:
+/// a ghost can belong to a face set through cells that are not on this rank.
+fn fixed_as_owners_say(comm: &Comm, mesh: &LocalMesh, fixed: &[(u32, f64)]) -> Vec<(u32, f64)> {
+    let n_owned = 3 * mesh.nodes.n_owned();
+    // A prescribed value is a number; a free degree of freedom is none.
+    let mut values = vec![f64::NAN; 3 * mesh.nodes.n_local()];
+    for &(dof, value) in fixed.iter().filter(|(dof, _)| (*dof as usize) < n_owned) {
+        values[dof as usize] = value;
+    }
+    let (owned, ghosts) = values.split_at_mut(n_owned);
+    Halo::new(comm, &mesh.nodes).forward(comm, owned, ghosts, 3);
+    let numbered = values.into_iter().enumerate();
+    let prescribed = numbered.filter(|(_, value)| !value.is_nan());
+    prescribed.map(|(dof, value)| (dof as u32, value)).collect()
 }
 
 fn twice_prescribed(
