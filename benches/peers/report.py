@@ -179,12 +179,12 @@ def work_unit_table(n, by_label, triad):
     return text + table(header, rows)
 
 
-def iteration_tables(by_size, by_ranks):
-    """`by_size`: n to run; `by_ranks`: number of ranks to run. A failed run shows as such."""
+def iteration_tables(by_size, n, by_ranks):
+    """`by_size`: n to run; `by_ranks`: number of ranks to run, at that n. A failed run shows as such."""
     shown = lambda run: "failed" if "error" in run else f"{run['iterations']:.0f}"
     size = table(["n", *map(str, by_size)], [["iterations", *map(shown, by_size.values())]])
     ranks = table(["ranks", *map(str, by_ranks)], [["iterations", *map(shown, by_ranks.values())]])
-    return f"Y1(n), 1 rank:\n\n{size}\nY1(32), more ranks than cores from 4 on:\n\n{ranks}"
+    return f"Y1(n), 1 rank:\n\n{size}\nY1({n}), also on more ranks than there are cores:\n\n{ranks}"
 
 
 def cantilever_table(runs):

@@ -69,7 +69,7 @@ def compare(chosen, rounds):
 
 
 def count_iterations(sizes, n_ranks):
-    """Iterations of fem-solve over the size of Y1, and over the ranks at n = 32."""
+    """Runs of fem-solve by the size of Y1, and by the number of ranks at a fixed size, which stands between."""
     expected = {p.size: p.expected for p in problems.FULL if p.kind == "Y1"}
 
     def run(n, where, ranks=1):
@@ -86,8 +86,9 @@ def count_iterations(sizes, n_ranks):
         return outcome
 
     by_size = {n: run(n, programs.THREADS) for n in sizes}
-    by_ranks = {ranks: run(min(32, max(sizes)), programs.RANKS, ranks) for ranks in n_ranks}
-    return by_size, by_ranks
+    fixed = min(32, max(sizes))
+    by_ranks = {ranks: run(fixed, programs.RANKS, ranks) for ranks in n_ranks}
+    return by_size, fixed, by_ranks
 
 
 def machine(samples):
