@@ -5,7 +5,7 @@
 use super::inverse::invert_symmetric;
 use super::slab::{Blocks, PADDING, Slab};
 use super::{Scalar, SymmetricSlabs};
-use crate::linalg::{BlockCsr, pages};
+use crate::linalg::BlockCsr;
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
 };
@@ -160,7 +160,7 @@ impl<T: Scalar> Slab<T> {
 
     fn to_scalar<U: Scalar>(&self) -> Slab<U> {
         let round = |values: &[T]| {
-            let mut rounded = pages::with_capacity(values.len());
+            let mut rounded = Vec::with_capacity(values.len());
             rounded.extend(values.iter().map(|v| U::from_f64(v.to_f64())));
             rounded
         };
@@ -283,8 +283,8 @@ fn build_slab<S: Scalar, T: Scalar, const B: usize>(
     let n_border = rows.clone().map(is_before).sum();
     let mut slab = Slab {
         interior: Blocks::with_capacity::<B>(n_rows, n_blocks - n_border),
-        diagonal: pages::with_capacity(n_rows * B * B + PADDING),
-        inverse: pages::with_capacity(n_rows * B * B + PADDING),
+        diagonal: Vec::with_capacity(n_rows * B * B + PADDING),
+        inverse: Vec::with_capacity(n_rows * B * B + PADDING),
         is_damped: !couplings.is_empty(),
         border_rows: Vec::new(),
         border: Blocks::with_capacity::<B>(0, n_border),
@@ -349,8 +349,8 @@ impl<T: Scalar> Blocks<T> {
         row_start.push(0);
         Blocks {
             row_start,
-            columns: pages::with_capacity(n_blocks),
-            values: pages::with_capacity(n_blocks * B * B + PADDING),
+            columns: Vec::with_capacity(n_blocks),
+            values: Vec::with_capacity(n_blocks * B * B + PADDING),
         }
     }
 
