@@ -19,7 +19,7 @@ RESULTS ?= results
 BIN := target/release/fem-solve
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build demo test bench lint fmt meshes
+.PHONY: help setup setup-test setup-bench build demo test bench lint fmt meshes
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "make %-12s %s\n", $$1, $$2 }'
@@ -29,6 +29,9 @@ setup: ## installs what is missing to build and run (OpenMPI, HDF5, libclang)
 
 setup-test: ## the same, and ParaView and the vtk wheel for the tests
 	@scripts/setup.sh --test
+
+setup-bench: ## the same, and PETSc, dolfinx, CalculiX and Gmsh for the benchmarks
+	@scripts/setup.sh --bench
 
 build: setup ## builds the release binary
 	cargo build --release --locked
@@ -44,8 +47,9 @@ demo: build ## solves the bracket on two ranks and says what to open
 test: setup-test lint ## format, lints and every test
 	cargo test --workspace --locked
 
-bench: setup ## timing programs
+bench: setup-bench build ## times the phases, compares with other programs, writes docs/performance.md
 	cargo bench --locked
+	.venv/bin/python benches/peers/run.py --write docs/performance.md
 
 lint: setup ## format and lints
 	cargo fmt --all --check

@@ -3,6 +3,7 @@
 #
 #   scripts/setup.sh          to build and run: OpenMPI, parallel HDF5, libclang
 #   scripts/setup.sh --test   for the tests too: ParaView without a display, a Python environment with the vtk wheel
+#   scripts/setup.sh --bench  for the benchmarks: PETSc, dolfinx and CalculiX, a Python environment with Gmsh
 #
 # Rust is not installed here: see https://rustup.rs; rust-toolchain.toml names the version.
 set -euo pipefail
@@ -10,15 +11,21 @@ cd "$(dirname "$0")/.."
 
 packages=(openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libclang-dev pkg-config gcc libc6-dev)
 venv=.venv
-test_tools=no
+requirements=
 case "${1-}" in
   "") ;;
   --test)
-    test_tools=yes
+    requirements=scripts/requirements.txt
     packages+=(paraview python3-paraview xvfb xauth python3-venv)
     ;;
+  --bench)
+    requirements=benches/peers/requirements.txt
+    # The libraries at the end are what Gmsh's wheel expects of a desktop.
+    packages+=(g++ calculix-ccx libpetsc-real-dev python3-dolfinx python3-venv)
+    packages+=(libglu1-mesa libxcursor1 libxft2 libxinerama1 libxrender1)
+    ;;
   *)
-    echo "usage: scripts/setup.sh [--test]" >&2
+    echo "usage: scripts/setup.sh [--test | --bench]" >&2
     exit 2
     ;;
 esac
@@ -60,11 +67,13 @@ install_packages() {
 
 install_python() {
   # The stamp is a copy of the list that was installed, so that a changed list installs again.
-  cmp -s scripts/requirements.txt "$venv/requirements.installed" && return
+  local stamp
+  stamp="$venv/$(basename "$(dirname "$requirements")").installed"
+  cmp -s "$requirements" "$stamp" && return
   echo "setup: Python packages into $venv"
   python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
-  cp scripts/requirements.txt "$venv/requirements.installed"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+  cp "$requirements" "$stamp"
 }
 
 if ! command -v cargo >/dev/null; then
@@ -72,6 +81,6 @@ if ! command -v cargo >/dev/null; then
   exit 1
 fi
 install_packages
-if [[ $test_tools == yes ]]; then
+if [[ -n $requirements ]]; then
   install_python
 fi

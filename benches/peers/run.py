@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs fem-solve and its peers on the same problem, in turn, and prints a table of medians and ratios.
+"""Runs fem-solve, its prototype and its rivals on the same problems, in turn, and prints tables of times and ratios.
 
-    python3 benches/peers/run.py [--n 32 64] [--rounds 5] [--write docs/performance.md] [--reference PROGRAM]
+    .venv/bin/python benches/peers/run.py [--quick] [--only Y1,Y2] [--rounds N] [--write docs/performance.md]
 
-The problem is the unit cube of n x n x n hex8 elements, E = 1, nu = 0.3, one face held, body force -1 along z, solved to a
-true relative residual of 1e-8. Each round runs every program once, so that what disturbs the machine disturbs all of them;
-figures are medians over the rounds. PETSc comes from Debian's libpetsc-real-dev. `--reference` names a program that takes
-`y1 N`, honors OMP_NUM_THREADS and prints `RESULT ... assembly= setup= solve= its= uinf= rss_sum=`.
+`make bench` installs what is needed (scripts/setup.sh --bench), builds and runs this with --write. Problems and answers are
+in problems.py, the programs in programs.py. Each round runs every program once, so that what disturbs the machine disturbs
+all of them; programs that take minutes run in the first round only. A run counts if it meets the criterion of its problem
+and has the right answer; another one is shown with the reason and is not timed. Everything that was measured is kept in
+target/peers/samples.json, from which --report makes the tables again.
 """
 
 import argparse
@@ -15,162 +16,192 @@ import os
 import pathlib
 import platform
 import re
-import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-FEM_SOLVE = ROOT / "target/release/fem-solve"
-KEYS = ["assembly", "setup", "solve", "total", "iterations", "memory", "u"]
+import cantilever
+import problems
+import programs
+import report
+
+PARTS = ["Y1", "Y2", "Y3", "iterations", "cantilever"]
+MARKS = ("<!-- peers: written by benches/peers/run.py -->\n", "<!-- end of peers -->\n")
+SAMPLES = programs.BUILD / "samples.json"
+SIZES, N_RANKS = [16, 32, 48, 64, 80, 96], [1, 2, 4, 8, 16]
 
 
-# OpenMPI refuses to run as root, as containers do, unless told twice.
-AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+def tell(text):
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def run(command, env=None):
-    output = subprocess.run(command, env={**os.environ, **AS_ROOT, **(env or {})}, capture_output=True, text=True, check=False)
-    if output.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{output.stdout}\n{output.stderr}")
-    return output.stdout
-
-
-def mpirun(ranks):
-    return ["mpirun", "--oversubscribe", "-n", str(ranks)] if ranks > 1 else []
-
-
-def fem_solve(n, ranks, threads, settings=()):
-    """Assembly, set-up and solution of one run of fem-solve."""
-    with tempfile.TemporaryDirectory() as results:
-        command = [*mpirun(ranks), FEM_SOLVE, ROOT / "cases/scaling/case.toml", "-q", "-o", results]
-        command += ["--threads", threads, "--set", f"mesh.box.cells=[{n},{n},{n}]", "--set", "solver.method=cg"]
-        for setting in settings:
-            command += ["--set", setting]
-        run([str(c) for c in command])
-        summary = json.loads((pathlib.Path(results) / "summary.json").read_text())
-    t, probes = summary["time_s"], {p["name"]: p["value"] for p in summary["probes"]}
-    return {
-        "assembly": t["assemble"],
-        "setup": t["setup"],
-        "solve": t["solve"],
-        "total": t["assemble"] + t["setup"] + t["solve"],
-        "iterations": summary["solver"]["iterations"],
-        "memory": summary["memory_mib"]["peak_total"],
-        "u": abs(probes["corner"][2]),
-    }
-
-
-def parsed(text):
-    """The figures of a line of `key=value` pairs that starts with RESULT."""
-    line = next(line for line in text.splitlines() if line.startswith("RESULT"))
-    value = {k: float(v) for k, v in re.findall(r"(\w+)=(-?\d[-+.\deE]*)(?:\s|$)", line)}
-    assembly = value["assembly"] + value.get("prealloc", 0.0)
-    return {
-        "assembly": assembly,
-        "setup": value["setup"],
-        "solve": value["solve"],
-        "total": assembly + value["setup"] + value["solve"],
-        "iterations": value["its"],
-        "memory": value["rss_sum"],
-        "u": value["uinf"],
-    }
-
-
-def build_petsc():
-    """The PETSc program, compiled once into target/; None where PETSc or MPI's compiler is missing."""
-    program = ROOT / "target/peers/petsc_elasticity"
-    source = ROOT / "benches/peers/petsc_elasticity.c"
-    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "PETSc"], capture_output=True, text=True, check=False)
-    if flags.returncode != 0 or not shutil.which("mpicc"):
-        print("PETSc is left out: install libpetsc-real-dev", file=sys.stderr)
-        return None
-    program.parent.mkdir(parents=True, exist_ok=True)
-    run(["mpicc", "-O3", "-march=native", str(source), "-o", str(program), *flags.stdout.split(), "-lm"])
-    return program
-
-
-def contestants(arguments):
-    """Name and function of n for each program, fem-solve first."""
-    found = [
-        ("fem-solve, 1 thread", lambda n: fem_solve(n, 1, 1)),
-        ("fem-solve, 2 threads", lambda n: fem_solve(n, 1, 2)),
-        ("fem-solve, 2 ranks", lambda n: fem_solve(n, 2, 1)),
-        ("fem-solve, block Jacobi, 1 thread", lambda n: fem_solve(n, 1, 1, ["solver.preconditioner=block_jacobi"])),
-    ]
-    petsc = build_petsc()
-    if petsc:
-        for name, options in [
-            ("PETSc BAIJ + ICC", ["-mat_type", "baij", "-pc_type", "icc"]),
-            ("PETSc SBAIJ + ICC", ["-mat_type", "sbaij", "-pc_type", "icc"]),
-            ("PETSc AIJ + GAMG", ["-mat_type", "aij"]),
-        ]:
-            command = lambda n, o=options: [str(petsc), "-prob", "y1", "-n", str(n), *o]
-            found.append((f"{name}, 1 rank", lambda n, c=command: parsed(run(c(n)))))
-            if "ICC" not in name:
-                found.append((f"{name}, 2 ranks", lambda n, c=command: parsed(run([*mpirun(2), *c(n)]))))
-    if arguments.reference:
-        for threads in (1, 2):
-            env = {"OMP_NUM_THREADS": str(threads)}
-            call = lambda n, e=env: parsed(run([arguments.reference, "y1", str(n)], e))
-            found.append((f"reference, {threads} thread{'s' * (threads > 1)}", call))
+def measure_triad(program):
+    """GB/s by number of threads."""
+    found = {}
+    for n_threads in (1, 2)[: len(programs.CORES)]:
+        env = {**programs.environment(programs.THREADS), "OMP_NUM_THREADS": str(n_threads)}
+        output = subprocess.run([program], env=env, capture_output=True, text=True, check=True).stdout
+        found[n_threads] = float(re.search(r"RESULT triad=(\S+)", output).group(1))
     return found
 
 
-def measure(n, programs, rounds):
-    """Medians of each program over the rounds."""
-    samples = {name: [] for name, _ in programs}
-    for k in range(rounds):
-        for name, call in programs:
-            print(f"n = {n}, round {k + 1} of {rounds}: {name}", file=sys.stderr)
-            samples[name].append(call(n))
-    return {name: {key: statistics.median(s[key] for s in runs) for key in KEYS} for name, runs in samples.items()}
+def compare(chosen, rounds):
+    """Samples by problem and program, and the best triad seen."""
+    candidates = programs.all_programs()
+    triad_program = programs.compiled("triad", ["gcc", "-fopenmp"], ["triad.c"])
+    samples, triad = {}, {}
+    for problem in chosen:
+        shared = programs.shared_files(problem)
+        entered = [p for p in candidates if p.solves(problem)]
+        samples[problem.name] = {p.label: [] for p in entered}
+        for k in range(rounds):
+            for n_threads, speed in (measure_triad(triad_program) if triad_program else {}).items():
+                triad[n_threads] = max(speed, triad.get(n_threads, 0.0))
+            for program in entered:
+                if k > 0 and program.once(problem):
+                    continue
+                run = programs.execute(program, problem, shared)
+                why = programs.verdict(problem, run)
+                outcome = f"failed: {why}" if why else f"{run.get('total', run['wall']):.3f} s"
+                tell(f"{problem.name}, round {k + 1} of {rounds}: {program.label}: {outcome}")
+                samples[problem.name][program.label].append({**run, "error": why} if why else run)
+    return samples, triad
 
 
-def table(n, medians):
-    first = next(iter(medians.values()))
-    lines = [
-        f"### n = {n}: {3 * (n + 1) ** 3:,} degrees of freedom",
-        "",
-        "| program | assembly s | set-up s | solve s | total s | total, ours = 1 | iterations | memory MiB | displacement |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, m in medians.items():
-        lines.append(
-            f"| {name} | {m['assembly']:.3f} | {m['setup']:.3f} | {m['solve']:.3f} | {m['total']:.3f} | "
-            f"{m['total'] / first['total']:.2f} | {m['iterations']:.0f} | {m['memory']:.0f} | {m['u']:.6f} |"
-        )
-    return "\n".join(lines) + "\n"
+def count_iterations(sizes, n_ranks):
+    """Iterations of fem-solve over the size of Y1, and over the ranks at n = 32."""
+    expected = {p.size: p.expected for p in problems.FULL if p.kind == "Y1"}
+
+    def run(n, where, ranks=1):
+        shared = programs.shared_files(problems.Problem("Y1", n, 3 * (n + 1) ** 3, expected.get(n, 2.94)))
+        program = next(p for p in programs.fem_solve() if p.where == programs.THREADS)
+        command = [str(c) for c in program.command(None, shared)]
+        if where == programs.RANKS:
+            command[command.index("--threads") + 1] = "1"
+            command = ["mpirun", "--oversubscribe", "-n", str(ranks), *command]
+        with programs.scratch() as folder:
+            _, _, code, output = programs.start(command, folder, programs.environment(where))
+            outcome = program.figures(output, folder) if code == 0 else {"error": programs.complaint(output, code)}
+        tell(f"iterations, n = {n}, {ranks} rank(s): {outcome.get('iterations', outcome.get('error'))}")
+        return outcome
+
+    by_size = {n: run(n, programs.THREADS) for n in sizes}
+    by_ranks = {ranks: run(min(32, max(sizes)), programs.RANKS, ranks) for ranks in n_ranks}
+    return by_size, by_ranks
 
 
-def machine():
-    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
-    version = run([str(FEM_SOLVE), "--version"]).strip()
+def machine(samples):
+    """Processor, system, versions of all programs."""
+    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    model = re.search(r"model name\s*:\s*(.*)", cpuinfo)
+    memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text(encoding="utf-8"))
+    system = re.search(r'PRETTY_NAME="(.*)"', pathlib.Path("/etc/os-release").read_text(encoding="utf-8"))
+    versions = {}
+    for by_label in samples.values():
+        for label, runs in by_label.items():
+            told = [run["version"] for run in runs if "version" in run]
+            if told:
+                versions[label.split(",")[0].split()[0]] = told[0]
+    gcc = subprocess.run(["gcc", "-dumpfullversion"], capture_output=True, text=True, check=False).stdout.strip()
+    told = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
     return (
-        f"{time.strftime('%Y-%m-%d')}, {version}, {model.group(1) if model else platform.processor()}, "
-        f"{os.cpu_count()} cores, load at the end {load}."
+        f"{model.group(1) if model else platform.processor()}, {len(programs.CORES)} cores, "
+        f"{int(memory.group(1)) / 2**20:.0f} GiB, {system.group(1) if system else platform.system()}, "
+        f"Linux {platform.release()}; {told}; peers compiled by gcc {gcc} -O3 -march=native"
     )
 
 
-def main():
+def text_of(kept, picture):
+    """The part of docs/performance.md between the marks."""
+    chosen = [problems.Problem(**p) for p in kept["problems"]]
+    samples = kept["samples"]
+    start, end = kept["load"]
+    parts = [
+        f"Measured on {kept['date']}: {kept['machine']}. Load of the machine {start:.1f} at the start, {end:.1f} at the end "
+        f"(two ranks or threads make 2). Rounds: {kept['rounds']}; command:\n\n    {kept['command']}\n"
+    ]
+    if samples:
+        parts.append("### Ratios\n\n" + report.ratio_table(chosen, samples))
+        if picture:
+            parts.append(f"![Time of the others over that of fem-solve]({picture})\n")
+        parts += [report.problem_table(p, samples[p.name]) for p in chosen]
+        parts.append("### Peak memory, MiB\n\n" + report.memory_table(chosen, samples))
+    triad = {int(n): speed for n, speed in kept["triad"].items()}
+    largest = max((p for p in chosen if p.kind == "Y1"), key=lambda p: p.size, default=None)
+    if largest and triad:
+        units = report.work_unit_table(int(largest.size), samples[largest.name], triad)
+        parts.append(f"### Work units of {largest.name}\n\n{units}")
+    if kept["iterations"]:
+        parts.append("### Iterations\n\n" + report.iteration_tables(*kept["iterations"]))
+    if kept["cantilever"]:
+        parts.append("### A small cantilever, whole processes\n\n" + report.cantilever_table(kept["cantilever"]))
+    return "\n".join(parts)
+
+
+def write(path, text):
+    """Replaces what stands between the marks."""
+    start, end = MARKS
+    old = path.read_text(encoding="utf-8")
+    path.write_text(old[: old.index(start) + len(start)] + text + old[old.index(end) :], encoding="utf-8")
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, nargs="+", default=[32, 64])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--reference", help="a reference program")
-    parser.add_argument("--write", help="Markdown file whose part between the marks is replaced")
-    arguments = parser.parse_args()
-    programs = contestants(arguments)
-    parts = [table(n, measure(n, programs, arguments.rounds)) for n in arguments.n]
-    text = "\n".join([*parts, machine(), "", f"    python3 benches/peers/run.py {' '.join(sys.argv[1:])}"]) + "\n"
+    parser.add_argument("--quick", action="store_true", help="small problems, one round: whether everything works")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, or problems as Y1(32)")
+    parser.add_argument("--rounds", type=int, help="5 by default")
+    parser.add_argument("--write", type=pathlib.Path, help="Markdown file whose part between the marks is replaced")
+    parser.add_argument("--report", action="store_true", help="measures nothing, shows what was measured last")
+    given = parser.parse_args()
+    given.only = given.only.split(",")
+    given.rounds = given.rounds or (1 if given.quick else 5)
+    known = PARTS + [p.name for p in problems.FULL + problems.QUICK]
+    unknown = [part for part in given.only if part not in known]
+    if unknown:
+        parser.error(f"--only {','.join(unknown)}: give some of {', '.join(known)}")
+    return given
+
+
+def measure(given):
+    """Everything that was asked for, as it is kept in samples.json."""
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        tell(f"the machine is busy (load {load:.1f}): times will be too long, ratios uncertain")
+    offered = problems.QUICK if given.quick else problems.FULL
+    chosen = [p for p in offered if p.kind in given.only or p.name in given.only]
+    samples, triad = compare(chosen, given.rounds) if chosen else ({}, {})
+    kept = {
+        "date": time.strftime("%Y-%m-%d"),
+        "command": " ".join([".venv/bin/python", "benches/peers/run.py", *sys.argv[1:]]),
+        "rounds": given.rounds,
+        "machine": machine(samples),
+        "problems": [vars(p) for p in chosen],
+        "samples": samples,
+        "triad": triad,
+        "iterations": [],
+        "cantilever": {},
+    }
+    if "iterations" in given.only:
+        kept["iterations"] = count_iterations(*((SIZES[:1], N_RANKS[:3]) if given.quick else (SIZES, N_RANKS)))
+    if "cantilever" in given.only:
+        kept["cantilever"] = cantilever.compare(given.rounds)
+    kept["load"] = [load, os.getloadavg()[0]]
+    # As json gives it back: keys are text.
+    text = json.dumps(kept, indent=1)
+    SAMPLES.write_text(text, encoding="utf-8")
+    return json.loads(text)
+
+
+def main():
+    given = arguments()
+    kept = json.loads(SAMPLES.read_text(encoding="utf-8")) if given.report else measure(given)
+    picture = (given.write or SAMPLES).with_suffix(".svg")
+    if kept["samples"]:
+        report.draw([problems.Problem(**p) for p in kept["problems"]], kept["samples"], picture)
+    text = text_of(kept, picture.name if kept["samples"] else None)
     print(text)
-    if arguments.write:
-        start, end = "<!-- peers: written by benches/peers/run.py -->\n", "<!-- end of peers -->\n"
-        path = pathlib.Path(arguments.write)
-        old = path.read_text(encoding="utf-8")
-        path.write_text(old[: old.index(start) + len(start)] + text + old[old.index(end) :], encoding="utf-8")
+    if given.write:
+        write(given.write, text)
 
 
 if __name__ == "__main__":

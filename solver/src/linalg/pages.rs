@@ -9,7 +9,9 @@
 //! the time.
 #![allow(unsafe_code)]
 
+use bytemuck::Pod;
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::Range;
 
 /// Allocator that maps arrays from [`LARGE`] bytes on.
 struct HugePages;
@@ -213,9 +215,70 @@ unsafe impl GlobalAlloc for HugePages {
     }
 }
 
+/// Size of a cache line, and alignment of the arrays in a [`Region`].
+pub(super) const LINE: usize = 64;
+
+/// Zeroed memory for several arrays that are read together: one large array, where many small ones would have small pages.
+#[derive(Debug)]
+pub(super) struct Region {
+    bytes: Vec<u8>,
+    /// Bytes in use.
+    used: Range<usize>,
+}
+
+/// Place of an array in a [`Region`], bytes.
+pub(super) type Place = Range<usize>;
+
+impl Region {
+    /// Memory for arrays of `sizes` bytes, with their places: each at the border of a cache line.
+    pub(super) fn new<const N: usize>(sizes: [usize; N]) -> (Self, [Place; N]) {
+        let mut end = 0;
+        let places = sizes.map(|size| {
+            let start = end;
+            end = (start + size).next_multiple_of(LINE);
+            start..start + size
+        });
+        (Self::of_size(end), places)
+    }
+
+    fn of_size(size: usize) -> Self {
+        let bytes = vec![0; size + LINE];
+        let address = bytes.as_ptr().addr();
+        let start = address.next_multiple_of(LINE) - address;
+        Region {
+            bytes,
+            used: start..start + size,
+        }
+    }
+
+    /// The array at a place that [`Region::new`] gave.
+    pub(super) fn array<T: Pod>(&self, place: &Place) -> &[T] {
+        bytemuck::cast_slice(&self.bytes[self.used.clone()][place.clone()])
+    }
+
+    /// All its bytes.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.used.clone()]
+    }
+
+    /// Bytes in use.
+    pub(super) fn size(&self) -> usize {
+        self.used.len()
+    }
+}
+
+impl Clone for Region {
+    fn clone(&self) -> Self {
+        let mut copy = Region::of_size(self.size());
+        copy.bytes_mut()
+            .copy_from_slice(&self.bytes[self.used.clone()]);
+        copy
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::LARGE;
+    use super::{LARGE, LINE, Region};
 
     #[test]
     fn arrays_of_all_sizes_are_zero_and_keep_their_contents() {
@@ -245,6 +308,25 @@ mod tests {
         assert!(values.as_ptr().addr().is_multiple_of(16));
         if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
             assert_eq!(values.as_ptr().addr() % LARGE, 0);
+        }
+    }
+
+    #[test]
+    fn arrays_of_a_region_are_aligned_and_apart() {
+        for n in [0, 5, 1 << 20] {
+            let (mut region, [a, b]) = Region::new([n * 8, n * 2]);
+            let [wide, narrow] = region
+                .bytes_mut()
+                .get_disjoint_mut([a.clone(), b.clone()])
+                .expect("apart");
+            bytemuck::cast_slice_mut::<u8, f64>(wide).fill(1.5);
+            bytemuck::cast_slice_mut::<u8, u16>(narrow).fill(7);
+            for region in [region.clone(), region] {
+                let (wide, narrow) = (region.array::<f64>(&a), region.array::<u16>(&b));
+                assert!((wide.len(), narrow.len()) == (n, n) && region.size() >= 10 * n);
+                assert!(wide.iter().all(|&v| v == 1.5) && narrow.iter().all(|&v| v == 7));
+                assert!(n == 0 || wide.as_ptr().addr().is_multiple_of(LINE));
+            }
         }
     }
 }
