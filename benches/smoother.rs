@@ -119,7 +119,7 @@ fn multigrid(comm: &Comm, lower: &BlockCsr<f64, 3>) -> Amg<3, 6> {
 fn cycle<'a>(comm: &'a Comm, amg: &'a Amg<3, 6>) -> Step<'a> {
     let x: Vec<f64> = numbers(amg.n_owned(), 4);
     let mut y = x.clone();
-    let bytes = 2 * amg.report().memory as usize;
+    let bytes = 2 * amg.report().memory() as usize;
     (
         "V-cycle",
         bytes,

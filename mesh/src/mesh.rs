@@ -50,6 +50,7 @@ impl Cells {
     }
 
     /// Nodes of cell `cell`.
+    #[inline]
     pub fn nodes_of(&self, cell: usize) -> &[u32] {
         &self.nodes[self.offsets[cell] as usize..self.offsets[cell + 1] as usize]
     }

@@ -2,7 +2,6 @@
 //!
 //! Invariant: measures with the threads of the pool it is called from and knows nothing of the solver.
 
-use crate::linalg::pages;
 use rayon::prelude::{IndexedParallelIterator, ParallelIterator, ParallelSlice, ParallelSliceMut};
 use std::time::Instant;
 
@@ -21,13 +20,9 @@ pub struct Triad {
 }
 
 impl Triad {
-    /// Three arrays of `length` scalars, their pages touched; on huge pages as matrices are.
+    /// Three arrays of `length` scalars, their pages touched.
     pub fn new(length: usize) -> Self {
-        let filled = |value: f64| {
-            let mut array = pages::zeros(length);
-            array.fill(value);
-            array
-        };
+        let filled = |value: f64| vec![value; length];
         Triad {
             a: filled(1.0),
             b: filled(2.0),

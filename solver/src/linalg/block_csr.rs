@@ -6,7 +6,7 @@
 //!
 //! Invariant: one rank's numbers only; knows no ranks, meshes or boundary conditions.
 
-use super::{Scalar, pages};
+use super::Scalar;
 
 /// Sparse matrix of `n_rows` x `n_cols` blocks of B x B scalars each, compressed by rows.
 ///
@@ -34,7 +34,7 @@ impl<T: Scalar, const B: usize> BlockCsr<T, B> {
     /// # Panics
     /// In debug builds, if the pattern is not valid: row starts that descend, columns out of range or not ascending.
     pub fn zeros(n_cols: usize, row_start: Vec<usize>, columns: Vec<u32>) -> Self {
-        let values = pages::zeros(columns.len() * Self::BLOCK_LEN);
+        let values = vec![T::ZERO; columns.len() * Self::BLOCK_LEN];
         let matrix = BlockCsr {
             n_rows: row_start.len() - 1,
             n_cols,
@@ -115,7 +115,7 @@ impl<T: Scalar, const B: usize> BlockCsr<T, B> {
 
     /// The same matrix with its values rounded to another scalar type.
     pub fn to_scalar<U: Scalar>(&self) -> BlockCsr<U, B> {
-        let mut values = pages::zeros(self.values.len());
+        let mut values = vec![U::ZERO; self.values.len()];
         for (rounded, value) in values.iter_mut().zip(&self.values) {
             *rounded = U::from_f64(value.to_f64());
         }

@@ -25,9 +25,11 @@ pub trait Scalar:
 
 impl Scalar for f64 {
     const ZERO: f64 = 0.0;
+    #[inline(always)]
     fn from_f64(value: f64) -> f64 {
         value
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self
     }
@@ -35,9 +37,11 @@ impl Scalar for f64 {
 
 impl Scalar for f32 {
     const ZERO: f32 = 0.0;
+    #[inline(always)]
     fn from_f64(value: f64) -> f32 {
         value as f32
     }
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
     }

@@ -1,20 +1,25 @@
 //! From sums of coarse blocks, scattered over slabs and ranks, to the rows of a distributed matrix.
 //!
-//! What comes in is W, of which the matrix is W + Wᵀ: a block on or below the diagonal (by global number) is summed up as
-//! it is, one above the diagonal transposed in the row of its column. The owner of a row adds up what slabs and ranks
-//! have, in that order; then blocks between two ranks are mirrored to the owner of the other row.
+//! The owner of a row adds up what slabs and ranks have, in that order; then blocks between two ranks are mirrored to the
+//! owner of the other row.
 //!
 //! Invariant: knows nothing of what the blocks were made of.
 
+use super::block_sums::BlockSums;
 use crate::linalg::{BlockCsr, DistMatrix};
 use fem_mesh::{Comm, IndexMap};
-use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::collections::HashMap;
+use std::ops::Range;
+
+/// Rows that a thread takes at a time.
+const ROWS_PER_TASK: usize = 128;
 
 /// Numbering of all coarse columns that this rank meets: those of an [`IndexMap`] first, others as they are entered.
 #[derive(Clone)]
 pub(super) struct Columns {
     coarse: IndexMap,
+    n_owned: u32,
     globals: Vec<u64>,
     others: HashMap<u64, u32>,
 }
@@ -26,6 +31,7 @@ impl Columns {
             .collect();
         Columns {
             coarse: coarse.clone(),
+            n_owned: coarse.n_owned() as u32,
             globals,
             others: HashMap::new(),
         }
@@ -42,95 +48,236 @@ impl Columns {
         })
     }
 
+    /// Number of columns.
     pub(super) fn len(&self) -> usize {
         self.globals.len()
     }
 
     /// Whether block (row, column) is on or below the diagonal of the whole matrix.
     #[inline(always)]
-    fn is_lower(&self, row: u32, column: u32) -> bool {
+    pub(super) fn is_lower(&self, row: u32, column: u32) -> bool {
+        // Owned numbers ascend with the global ones.
+        if row.max(column) < self.n_owned {
+            return row >= column;
+        }
         self.globals[row as usize] >= self.globals[column as usize]
     }
 }
 
-/// Mark of a row that has not been met yet.
-const NO_PLACE: u32 = u32::MAX;
-
-/// Sums of blocks in some coarse rows, on and below the diagonal.
-pub(super) struct PartialRows<'a, const C: usize> {
-    numbering: &'a Columns,
-    /// Place of each row, by its number in [`Columns`].
-    place_of: Vec<u32>,
-    /// Number of each row in [`Columns`].
-    ids: Vec<u32>,
-    rows: Vec<PartialRow<C>>,
+/// Collective. The distributed matrix W + Wᵀ of the sums `slabs`, in order.
+///
+/// Owned degrees of freedom that `is_alive` denies get the largest diagonal entry of their block, or 1.
+pub(super) fn gather_rows<const C: usize>(
+    comm: &Comm,
+    columns: &Columns,
+    slabs: Vec<BlockSums<C>>,
+    is_alive: impl Fn(usize, usize) -> bool + Sync,
+) -> DistMatrix<C> {
+    let (n_owned, offset) = (columns.coarse.n_owned(), columns.coarse.offset());
+    let ends = comm.all_gather(&[offset + n_owned as u64]);
+    let owners = Owners {
+        ends: ends.concat(),
+    };
+    let mut parts: Vec<Part<C>> = (slabs.into_iter().map(BlockSums::into_parts))
+        .map(|(keys, blocks)| Part { keys, blocks })
+        .collect();
+    let foreign = foreign_sums(columns, &parts);
+    let foreign = exchange(comm, &owners, foreign);
+    let mut columns = columns.clone();
+    parts.push(Part {
+        keys: (foreign.iter())
+            .map(|&(row, column, _)| [(row - offset) as u32, columns.enter(column)])
+            .collect(),
+        blocks: foreign.iter().map(|entry| entry.2).collect(),
+    });
+    let pieces = Pieces::new(0..n_owned, &parts);
+    let lower = pieces.lower_half(&is_alive);
+    let mut between: Vec<Entry<C>> = Vec::new();
+    for row in 0..n_owned {
+        let behind = pieces
+            .row(row)
+            .partition_point(|p| (p.column as usize) < n_owned);
+        for run in pieces.row(row)[behind..].chunk_by(|a, b| a.column == b.column) {
+            let column = columns.globals[run[0].column as usize];
+            between.push((offset + row as u64, column, pieces.sum(run)));
+        }
+    }
+    drop(pieces);
+    drop(parts);
+    let mirrored = between
+        .iter()
+        .map(|(row, column, block)| (*column, *row, transposed(block)));
+    between.extend(exchange(comm, &owners, mirrored.collect()));
+    let mut ghosts: Vec<u64> = between.iter().map(|entry| entry.1).collect();
+    ghosts.sort_unstable();
+    ghosts.dedup();
+    let place = |column: u64| ghosts.partition_point(|&ghost| ghost < column) as u32;
+    let blocks = between
+        .into_iter()
+        .map(|(row, column, block)| ((row - offset) as u32, place(column), block));
+    let ghost = BlockCsr::from_blocks(n_owned, ghosts.len(), blocks.collect());
+    DistMatrix::new(comm, IndexMap::new(comm, n_owned, ghosts), lower, ghost)
 }
 
-/// One row, blocks in the order in which they first occurred.
-#[derive(Clone, Default)]
-struct PartialRow<const C: usize> {
-    columns: Vec<u32>,
+/// The sums of one slab, or those that came from other ranks.
+struct Part<const C: usize> {
+    /// Row and column of each block, as [`Columns`] numbers them.
+    keys: Vec<[u32; 2]>,
     blocks: Vec<[[f64; C]; C]>,
 }
 
-impl<'a, const C: usize> PartialRows<'a, C> {
-    /// No rows.
-    pub(super) fn new(numbering: &'a Columns) -> Self {
-        PartialRows {
-            numbering,
-            place_of: vec![NO_PLACE; numbering.len()],
-            ids: Vec::new(),
-            rows: Vec::new(),
-        }
-    }
+/// A block of one part in a row.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    column: u32,
+    part: u32,
+    place: u32,
+}
 
-    /// Where the block (`row`, `column`) of W is summed up, zero at first, and whether its transpose is meant.
-    #[inline(always)]
-    pub(super) fn block(&mut self, row: u32, column: u32) -> (&mut [[f64; C]; C], bool) {
-        let is_lower = self.numbering.is_lower(row, column);
-        let (row, column) = if is_lower {
-            (row, column)
-        } else {
-            (column, row)
-        };
-        let place = &mut self.place_of[row as usize];
-        if *place == NO_PLACE {
-            *place = self.ids.len() as u32;
-            self.ids.push(row);
-            self.rows.push(PartialRow::default());
-        }
-        (self.rows[*place as usize].block(column), !is_lower)
-    }
+/// The blocks of all parts in some rows, sorted by columns and parts.
+struct Pieces<'a, const C: usize> {
+    parts: &'a [Part<C>],
+    row_start: Vec<usize>,
+    pieces: Vec<Piece>,
+}
 
-    /// All blocks, by row and column.
-    pub(super) fn for_each(&mut self, mut f: impl FnMut(u32, u32, &mut [[f64; C]; C])) {
-        for (&id, row) in self.ids.iter().zip(&mut self.rows) {
-            for (&column, block) in row.columns.iter().zip(&mut row.blocks) {
-                f(id, column, block);
+impl<'a, const C: usize> Pieces<'a, C> {
+    /// Of the rows `rows`.
+    fn new(rows: Range<usize>, parts: &'a [Part<C>]) -> Self {
+        let mut row_start = vec![0; rows.len() + 2];
+        let all = || parts.iter().flat_map(|part| &part.keys);
+        for &[row, _] in all().filter(|key| rows.contains(&(key[0] as usize))) {
+            row_start[row as usize - rows.start + 2] += 1;
+        }
+        for row in 0..rows.len() {
+            row_start[row + 2] += row_start[row + 1];
+        }
+        // Entry r + 1 is where row r goes on; in the end it is where row r + 1 begins.
+        let mut pieces = vec![Piece::default(); row_start[rows.len() + 1]];
+        for (number, part) in parts.iter().enumerate() {
+            for (place, &[row, column]) in part.keys.iter().enumerate() {
+                if rows.contains(&(row as usize)) {
+                    let next = &mut row_start[row as usize - rows.start + 1];
+                    pieces[*next] = Piece {
+                        column,
+                        part: number as u32,
+                        place: place as u32,
+                    };
+                    *next += 1;
+                }
             }
+        }
+        row_start.pop();
+        let tasks = split_rows(&row_start, 1, &mut pieces);
+        tasks.into_par_iter().for_each(|(rows, pieces)| {
+            let first = row_start[rows.start];
+            for row in rows {
+                pieces[row_start[row] - first..row_start[row + 1] - first].sort_unstable();
+            }
+        });
+        Pieces {
+            parts,
+            row_start,
+            pieces,
+        }
+    }
+
+    /// Pieces of a row, counted from the first of the rows.
+    fn row(&self, row: usize) -> &[Piece] {
+        &self.pieces[self.row_start[row]..self.row_start[row + 1]]
+    }
+
+    /// Sum of pieces, in the order of the parts.
+    fn sum(&self, pieces: &[Piece]) -> [[f64; C]; C] {
+        let block = |piece: &Piece| &self.parts[piece.part as usize].blocks[piece.place as usize];
+        let mut sum = *block(&pieces[0]);
+        pieces[1..]
+            .iter()
+            .for_each(|piece| add_block(&mut sum, block(piece)));
+        sum
+    }
+
+    /// The matrix in the columns of the rows, which begin at 0.
+    fn lower_half(&self, is_alive: &(impl Fn(usize, usize) -> bool + Sync)) -> BlockCsr<f64, C> {
+        let n_rows = self.row_start.len() - 1;
+        let mut row_start = Vec::with_capacity(n_rows + 1);
+        row_start.push(0);
+        for row in 0..n_rows {
+            // The diagonal block is stored even where nothing was summed up.
+            let below = self
+                .row(row)
+                .iter()
+                .take_while(|p| (p.column as usize) < row);
+            let mut last = u32::MAX;
+            let n_below = below
+                .filter(|p| std::mem::replace(&mut last, p.column) != p.column)
+                .count();
+            row_start.push(row_start[row] + n_below + 1);
+        }
+        let mut columns = vec![0; row_start[n_rows]];
+        let mut values = vec![0.0; row_start[n_rows] * C * C];
+        let column_tasks = split_rows(&row_start, 1, &mut columns);
+        let value_tasks = split_rows(&row_start, C * C, &mut values);
+        let tasks: Vec<_> = column_tasks.into_iter().zip(value_tasks).collect();
+        tasks
+            .into_par_iter()
+            .for_each(|((rows, columns), (_, values))| {
+                let blocks = values.as_chunks_mut::<C>().0.as_chunks_mut::<C>().0;
+                let mut targets = columns.iter_mut().zip(blocks);
+                for row in rows {
+                    self.fill_row(row, &mut targets, |c| is_alive(row, c));
+                }
+            });
+        BlockCsr {
+            n_rows,
+            n_cols: n_rows,
+            row_start,
+            columns,
+            values,
+        }
+    }
+
+    /// One row of the lower half into the next `targets`.
+    fn fill_row<'t>(
+        &self,
+        row: usize,
+        targets: &mut impl Iterator<Item = (&'t mut u32, &'t mut [[f64; C]; C])>,
+        is_alive: impl Fn(usize) -> bool,
+    ) {
+        let mut diagonal = [[0.0; C]; C];
+        let pieces = self.row(row);
+        let runs = pieces.chunk_by(|a, b| a.column == b.column);
+        for run in runs.take_while(|run| run[0].column as usize <= row) {
+            if run[0].column as usize == row {
+                diagonal = self.sum(run);
+            } else if let Some((column, block)) = targets.next() {
+                *column = run[0].column;
+                *block = self.sum(run);
+            }
+        }
+        finish_diagonal(&mut diagonal, is_alive);
+        if let Some((column, block)) = targets.next() {
+            *column = row as u32;
+            *block = diagonal;
         }
     }
 }
 
-impl<const C: usize> PartialRow<C> {
-    #[inline(always)]
-    fn block(&mut self, column: u32) -> &mut [[f64; C]; C] {
-        let at = match self.columns.iter().position(|c| *c == column) {
-            Some(at) => at,
-            None => {
-                self.columns.push(column);
-                self.blocks.push([[0.0; C]; C]);
-                self.blocks.len() - 1
-            }
-        };
-        &mut self.blocks[at]
+/// Pieces of `values`, `size` of them for each entry of the rows, for tasks of a few rows each.
+fn split_rows<'v, T>(
+    row_start: &[usize],
+    size: usize,
+    mut values: &'v mut [T],
+) -> Vec<(Range<usize>, &'v mut [T])> {
+    let n_rows = row_start.len() - 1;
+    let mut tasks = Vec::with_capacity(n_rows.div_ceil(ROWS_PER_TASK));
+    for first in (0..n_rows).step_by(ROWS_PER_TASK) {
+        let end = n_rows.min(first + ROWS_PER_TASK);
+        let (piece, rest) = values.split_at_mut((row_start[end] - row_start[first]) * size);
+        tasks.push((first..end, piece));
+        values = rest;
     }
-
-    fn add(&mut self, other: &PartialRow<C>) {
-        for (&column, block) in other.columns.iter().zip(&other.blocks) {
-            add_block(self.block(column), block);
-        }
-    }
+    tasks
 }
 
 fn add_block<const C: usize>(sum: &mut [[f64; C]; C], block: &[[f64; C]; C]) {
@@ -141,48 +288,6 @@ fn add_block<const C: usize>(sum: &mut [[f64; C]; C], block: &[[f64; C]; C]) {
 
 fn transposed<const C: usize>(block: &[[f64; C]; C]) -> [[f64; C]; C] {
     std::array::from_fn(|i| std::array::from_fn(|j| block[j][i]))
-}
-
-/// Collective. The distributed matrix W + Wᵀ of the sums `parts` (one a slab, in order).
-///
-/// Owned degrees of freedom that `is_alive` denies get the largest diagonal entry of their block, or 1.
-pub(super) fn gather_rows<const C: usize>(
-    comm: &Comm,
-    columns: &Columns,
-    parts: Vec<PartialRows<C>>,
-    is_alive: impl Fn(usize, usize) -> bool,
-) -> DistMatrix<C> {
-    let n_owned = columns.coarse.n_owned();
-    let ends = comm.all_gather(&[columns.coarse.offset() + n_owned as u64]);
-    let owners = Owners {
-        ends: ends.concat(),
-    };
-    let mut rows = merge(columns, parts);
-    let foreign = exchange_foreign_rows(comm, columns, &owners, &rows[n_owned..]);
-    rows.truncate(n_owned);
-    let mut columns = columns.clone();
-    for (row, column, block) in foreign {
-        let row = (row - columns.coarse.offset()) as usize;
-        let column = columns.enter(column);
-        add_block(rows[row].block(column), &block);
-    }
-    for (row, sums) in rows.iter_mut().enumerate() {
-        finish_diagonal(sums.block(row as u32), |c| is_alive(row, c));
-    }
-    let mirrored = exchange_mirrored(comm, &columns, &owners, &rows);
-    build(comm, &columns, &rows, &mirrored)
-}
-
-/// Who owns which global row.
-struct Owners {
-    /// End of the rows of each rank.
-    ends: Vec<u64>,
-}
-
-impl Owners {
-    fn of(&self, global: u64) -> usize {
-        self.ends.partition_point(|&end| end <= global)
-    }
 }
 
 /// The sum of a block of W and its transpose, positive where a degree of freedom stands for nothing.
@@ -199,175 +304,52 @@ fn finish_diagonal<const C: usize>(block: &mut [[f64; C]; C], is_alive: impl Fn(
     }
 }
 
-/// The sums of all slabs in each row of [`Columns`].
-fn merge<const C: usize>(columns: &Columns, parts: Vec<PartialRows<C>>) -> Vec<PartialRow<C>> {
-    let mut sums: Vec<PartialRow<C>> = vec![PartialRow::default(); columns.len()];
-    for part in parts {
-        for (id, row) in part.ids.into_iter().zip(part.rows) {
-            let sum = &mut sums[id as usize];
-            if sum.columns.is_empty() {
-                *sum = row;
-            } else {
-                sum.add(&row);
-            }
-        }
+/// Who owns which global row.
+struct Owners {
+    /// End of the rows of each rank.
+    ends: Vec<u64>,
+}
+
+impl Owners {
+    fn of(&self, global: u64) -> usize {
+        self.ends.partition_point(|&end| end <= global)
     }
-    sums
 }
 
 /// A block at a global row and column.
 type Entry<const C: usize> = (u64, u64, [[f64; C]; C]);
 
-/// Collective. Sends each block to a rank; the blocks that came in, by rank and in the order sent.
-fn exchange_entries<const C: usize>(comm: &Comm, sends: Vec<Vec<Entry<C>>>) -> Vec<Entry<C>> {
-    let keys = |list: &Vec<Entry<C>>| list.iter().flat_map(|e| [e.0, e.1]).collect::<Vec<u64>>();
-    let values = |list: &Vec<Entry<C>>| {
-        list.iter()
-            .flat_map(|e| e.2.as_flattened())
-            .copied()
-            .collect::<Vec<f64>>()
-    };
-    let keys = comm.all_to_all(sends.iter().map(keys).collect());
-    let values = comm.all_to_all(sends.iter().map(values).collect());
-    let mut entries = Vec::new();
-    for (keys, values) in keys.iter().zip(&values) {
-        let blocks = values.as_chunks::<C>().0.as_chunks::<C>().0;
-        let keys = keys.as_chunks::<2>().0;
-        entries.extend(
-            keys.iter()
-                .zip(blocks)
-                .map(|(key, block)| (key[0], key[1], *block)),
-        );
-    }
-    entries
-}
-
-/// Collective. Sends the sums in `rows`, those behind the owned ones, to the owners of the rows, and returns those that
-/// came in.
-fn exchange_foreign_rows<const C: usize>(
-    comm: &Comm,
-    columns: &Columns,
-    owners: &Owners,
-    rows: &[PartialRow<C>],
-) -> Vec<Entry<C>> {
-    let mut sends = vec![Vec::new(); comm.n_ranks()];
-    let globals = &columns.globals[columns.coarse.n_owned()..];
-    for (&global, sum) in globals.iter().zip(rows) {
-        let entries = sum.columns.iter().zip(&sum.blocks);
-        let entries =
-            entries.map(|(&column, block)| (global, columns.globals[column as usize], *block));
-        sends[owners.of(global)].extend(entries);
-    }
-    exchange_entries(comm, sends)
-}
-
-/// Collective. Sends the transposes of blocks in columns of other ranks to these.
-fn exchange_mirrored<const C: usize>(
-    comm: &Comm,
-    columns: &Columns,
-    owners: &Owners,
-    rows: &[PartialRow<C>],
-) -> Vec<Entry<C>> {
+/// Sums in rows of other ranks.
+fn foreign_sums<const C: usize>(columns: &Columns, parts: &[Part<C>]) -> Vec<Entry<C>> {
     let n_owned = columns.coarse.n_owned();
-    let mut sends = vec![Vec::new(); comm.n_ranks()];
-    for (row, sums) in rows.iter().enumerate() {
-        for (&column, block) in sums.columns.iter().zip(&sums.blocks) {
-            if column as usize >= n_owned {
-                let global = columns.globals[column as usize];
-                let row = columns.coarse.global(row);
-                sends[owners.of(global)].push((global, row, transposed(block)));
-            }
+    let pieces = Pieces::new(n_owned..columns.len(), parts);
+    let mut sums = Vec::new();
+    for (row, &global) in columns.globals[n_owned..].iter().enumerate() {
+        for run in pieces.row(row).chunk_by(|a, b| a.column == b.column) {
+            let column = columns.globals[run[0].column as usize];
+            sums.push((global, column, pieces.sum(run)));
         }
     }
-    exchange_entries(comm, sends)
+    sums
 }
 
-/// Where a block of the finished matrix comes from.
-#[derive(Clone, Copy)]
-enum Source {
-    /// Block `at` of a row.
-    Summed { row: u32, at: u32 },
-    /// An entry that came from another rank.
-    Received(u32),
-}
-
-/// Collective. Puts the sums of the owned rows and mirrored blocks together.
-fn build<const C: usize>(
-    comm: &Comm,
-    columns: &Columns,
-    rows: &[PartialRow<C>],
-    received: &[Entry<C>],
-) -> DistMatrix<C> {
-    let (n_owned, offset) = (columns.coarse.n_owned(), columns.coarse.offset());
-    let mut in_owned: Vec<Vec<(u32, Source)>> = vec![Vec::new(); n_owned];
-    let mut in_ghosts: Vec<Vec<(u64, Source)>> = vec![Vec::new(); n_owned];
-    for (row, sums) in rows.iter().enumerate() {
-        for (at, &column) in sums.columns.iter().enumerate() {
-            let source = Source::Summed {
-                row: row as u32,
-                at: at as u32,
-            };
-            if (column as usize) < n_owned {
-                in_owned[row].push((column, source));
-            } else {
-                in_ghosts[row].push((columns.globals[column as usize], source));
-            }
-        }
+/// Collective. Sends each block to the owner of its row; the blocks that came in, by rank and in the order sent.
+fn exchange<const C: usize>(comm: &Comm, owners: &Owners, entries: Vec<Entry<C>>) -> Vec<Entry<C>> {
+    let mut keys = vec![Vec::new(); comm.n_ranks()];
+    let mut values = vec![Vec::new(); comm.n_ranks()];
+    for (row, column, block) in &entries {
+        let owner = owners.of(*row);
+        keys[owner].extend([*row, *column]);
+        values[owner].extend_from_slice(block.as_flattened());
     }
-    for (at, entry) in received.iter().enumerate() {
-        in_ghosts[(entry.0 - offset) as usize].push((entry.1, Source::Received(at as u32)));
-    }
-    in_owned
-        .par_iter_mut()
-        .for_each(|row| row.sort_unstable_by_key(|(column, _)| *column));
-    let mut ghosts: Vec<u64> = in_ghosts
-        .iter()
-        .flatten()
-        .map(|(global, _)| *global)
-        .collect();
-    ghosts.sort_unstable();
-    ghosts.dedup();
-    let in_ghosts: Vec<Vec<(u32, Source)>> = (in_ghosts.into_iter())
-        .map(|row| {
-            let place = |global: u64| ghosts.partition_point(|&ghost| ghost < global) as u32;
-            let mut row: Vec<_> = row
-                .into_iter()
-                .map(|(g, source)| (place(g), source))
-                .collect();
-            row.sort_unstable_by_key(|(column, _)| *column);
-            row
-        })
-        .collect();
-    let lower = fill(n_owned, &in_owned, rows, received);
-    let ghost = fill(ghosts.len(), &in_ghosts, rows, received);
-    let map = IndexMap::new(comm, n_owned, ghosts);
-    DistMatrix::new(comm, map, lower, ghost)
-}
-
-fn fill<const C: usize>(
-    n_columns: usize,
-    chosen: &[Vec<(u32, Source)>],
-    rows: &[PartialRow<C>],
-    received: &[Entry<C>],
-) -> BlockCsr<f64, C> {
-    let mut row_start = vec![0];
-    for (row, list) in chosen.iter().enumerate() {
-        row_start.push(row_start[row] + list.len());
-    }
-    let columns = chosen.iter().flatten().map(|(column, _)| *column).collect();
-    let mut values = Vec::with_capacity(row_start[chosen.len()] * C * C);
-    for (_, source) in chosen.iter().flatten() {
-        let block = match *source {
-            Source::Summed { row, at } => rows[row as usize].blocks[at as usize],
-            Source::Received(at) => received[at as usize].2,
-        };
-        values.extend_from_slice(block.as_flattened());
-    }
-    BlockCsr {
-        n_rows: chosen.len(),
-        n_cols: n_columns,
-        row_start,
-        columns,
-        values,
-    }
+    let (keys, values) = (
+        comm.all_to_all(keys).concat(),
+        comm.all_to_all(values).concat(),
+    );
+    let blocks = values.as_chunks::<C>().0.as_chunks::<C>().0;
+    let keys = keys.as_chunks::<2>().0.iter();
+    let received = keys.zip(blocks);
+    received
+        .map(|(key, block)| (key[0], key[1], *block))
+        .collect()
 }

@@ -7,8 +7,9 @@
 //!
 //! Invariant: sees numbers of nodes and their parents; knows no element.
 
-use super::coarse_rows::{Columns, PartialRows, gather_rows};
-use super::sparse_row::SparseRow;
+use super::block_sums::BlockSums;
+use super::coarse_rows::{Columns, gather_rows};
+use super::places::Places;
 use super::transfer::{Transfer, slab_ranges};
 use crate::linalg::DistMatrix;
 use crate::linalg::vectorize::as_blocks;
@@ -222,7 +223,7 @@ impl<const B: usize> CornerProduct<'_, B> {
     /// Collective. Pᵀ A P, as W + Wᵀ like other Galerkin products.
     fn compute(&self, comm: &Comm) -> DistMatrix<B> {
         let ranges = slab_ranges(self.a.map().n_owned(), MIN_SLAB_ROWS, MAX_SLABS);
-        let parts: Vec<PartialRows<B>> = ranges
+        let parts: Vec<BlockSums<B>> = ranges
             .into_par_iter()
             .with_max_len(1)
             .map(|rows| self.slab(rows))
@@ -232,37 +233,45 @@ impl<const B: usize> CornerProduct<'_, B> {
     }
 
     /// What a slab of fine rows gives to W.
-    fn slab(&self, fine_rows: Range<usize>) -> PartialRows<'_, B> {
-        let mut sums = PartialRows::new(&self.family.columns);
-        let mut product = SparseRow::new(self.family.columns.len());
+    fn slab(&self, fine_rows: Range<usize>) -> BlockSums<'_, B> {
+        let mut sums = BlockSums::new(&self.family.columns);
+        let mut places = Places::new(self.family.columns.len());
+        let mut product: Vec<[[f64; B]; B]> = Vec::new();
+        let mut columns = Vec::new();
         for fine in fine_rows {
-            self.multiply_row(fine, &mut product);
+            self.multiply_row(fine, &mut places, &mut product);
+            places.finish_rows(&mut columns);
             let (parents, weight) = distinct(&self.p.parents[fine]);
-            for &parent in parents {
-                for (&column, value) in product.columns().iter().zip(product.blocks()) {
-                    let (sum, is_transposed) = sums.block(parent, column);
+            for &[place, column] in &columns {
+                let value = std::mem::replace(&mut product[place as usize], [[0.0; B]; B]);
+                for &parent in parents {
+                    let (sum, is_transposed) = sums.find(parent, column);
+                    let sum = &mut sums.blocks()[sum as usize];
                     for (i, j) in (0..B * B).map(|k| (k / B, k % B)) {
-                        let value = if is_transposed {
-                            value[j][i]
-                        } else {
-                            value[i][j]
-                        };
-                        sum[i][j] += weight * value;
+                        sum[i][j] += weight
+                            * if is_transposed {
+                                value[j][i]
+                            } else {
+                                value[i][j]
+                            };
                     }
                 }
             }
-            product.clear();
         }
         sums.for_each(|row, column, block| self.clear_prescribed(row, column, block));
         sums
     }
 
-    /// Fine row `fine` of (L + D/2 + G/2) P into the empty `product`.
-    fn multiply_row(&self, fine: usize, product: &mut SparseRow<B, B>) {
+    /// Fine row `fine` of (L + D/2 + G/2) P, added to `product` in its places.
+    fn multiply_row(&self, fine: usize, places: &mut Places, product: &mut Vec<[[f64; B]; B]>) {
         let mut add = |parents: &[u32; 2], block: &[[f64; B]; B], factor: f64| {
             let (parents, weight) = distinct(parents);
             for &column in parents {
-                let sum = product.block(column).as_flattened_mut().iter_mut();
+                let place = places.take(column) as usize;
+                if place >= product.len() {
+                    product.resize(place + 1, [[0.0; B]; B]);
+                }
+                let sum = product[place].as_flattened_mut().iter_mut();
                 sum.zip(block.as_flattened())
                     .for_each(|(sum, v)| *sum += factor * weight * v);
             }

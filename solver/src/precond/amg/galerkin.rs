@@ -6,13 +6,13 @@
 //!
 //! Invariant: work is divided into slabs of fine rows that do not depend on the number of threads.
 
-use super::coarse_rows::{Columns, PartialRows, gather_rows};
-use super::sparse_row::SparseRow;
+use super::block_sums::BlockSums;
+use super::coarse_rows::{Columns, gather_rows};
+use super::places::Places;
 use super::transfer::{Prolongator, slab_ranges};
 use crate::linalg::DistMatrix;
-use crate::linalg::vectorize::{
-    Kernel, add_product, add_transposed_product, as_blocks, dispatch, widen,
-};
+use crate::linalg::panels::{PanelWork, Panels, Term, with_panels};
+use crate::linalg::vectorize::as_blocks;
 use fem_mesh::Comm;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
@@ -28,21 +28,24 @@ pub(super) fn galerkin_product<const B: usize, const C: usize>(
     comm: &Comm,
     a: &DistMatrix<B>,
     p: &Prolongator<B, C>,
-    is_alive: impl Fn(usize, usize) -> bool,
+    is_alive: impl Fn(usize, usize) -> bool + Sync,
 ) -> DistMatrix<C> {
     let mut columns = Columns::new(&p.coarse);
     let ghost_rows = GhostRows::fetch(comm, a, p, &mut columns);
+    let lengths = |starts: &[u32]| starts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+    let longest_row = lengths(&p.row_start).max(lengths(&ghost_rows.row_start)) as usize;
     let ranges = slab_ranges(a.map().n_owned(), MIN_SLAB_ROWS, MAX_SLABS);
-    let parts: Vec<PartialRows<C>> = ranges
+    let parts: Vec<BlockSums<C>> = ranges
         .into_par_iter()
         .with_max_len(1)
         .map(|rows| {
-            dispatch(Product {
+            with_panels(Product {
                 a,
                 p,
                 ghost_rows: &ghost_rows,
                 rows,
                 columns: &columns,
+                longest_row,
             })
         })
         .collect();
@@ -58,6 +61,12 @@ struct GhostRows<const B: usize, const C: usize> {
 }
 
 impl<const B: usize, const C: usize> GhostRows<B, C> {
+    /// Places of the blocks of a row.
+    #[inline(always)]
+    fn row(&self, row: u32) -> Range<usize> {
+        self.row_start[row as usize] as usize..self.row_start[row as usize + 1] as usize
+    }
+
     /// Collective. Fetches the rows and enters their columns into `columns`.
     fn fetch(comm: &Comm, a: &DistMatrix<B>, p: &Prolongator<B, C>, columns: &mut Columns) -> Self {
         let globals: Vec<u64> = p
@@ -83,79 +92,236 @@ struct Product<'a, const B: usize, const C: usize> {
     ghost_rows: &'a GhostRows<B, C>,
     rows: Range<usize>,
     columns: &'a Columns,
+    /// Most blocks in a row of P, ghost rows included.
+    longest_row: usize,
 }
 
-impl<'a, const B: usize, const C: usize> Kernel for Product<'a, B, C> {
-    type Output = PartialRows<'a, C>;
+impl<'a, const B: usize, const C: usize> PanelWork<C> for Product<'a, B, C> {
+    type Output = BlockSums<'a, C>;
 
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> PartialRows<'a, C> {
-        let (a, p, ghosts) = (self.a, self.p, self.ghost_rows);
-        let mut sums = PartialRows::new(self.columns);
-        let mut product = SparseRow::new(self.columns.len());
-        let (lower, ghost) = (a.lower(), a.ghost());
-        let lower_blocks = as_blocks::<f64, B>(&lower.values);
-        let ghost_blocks = as_blocks::<f64, B>(&ghost.values);
-        for row in self.rows {
-            for k in lower.row(row) {
-                let node = lower.columns[k] as usize;
-                let range = p.row_start[node] as usize..p.row_start[node + 1] as usize;
-                let row_of_p = (&p.columns[range.clone()], &p.blocks[range]);
-                if node == row {
-                    let half = halved(&lower_blocks[k]);
-                    add_to_row::<FMA, B, C>(&mut product, &half, row_of_p);
-                } else {
-                    add_to_row::<FMA, B, C>(&mut product, &lower_blocks[k], row_of_p);
-                }
+    fn run<P: Panels<C>>(self, panels: P) -> BlockSums<'a, C> {
+        let (a, p) = (self.a, self.p);
+        let lower = as_blocks::<f64, B>(&a.lower().values);
+        let mut sums = BlockSums::new(self.columns);
+        let mut places = Places::new(self.columns.len());
+        let mut lists = Lists::default();
+        let (mut of_p, mut of_product) = (Vec::new(), Vec::new());
+        for group in groups(p, self.rows.clone()) {
+            let rows = group.rows();
+            of_p.clear();
+            for at in 0..p.row(group.rows[0]).len() {
+                let blocks = rows.iter().map(|&row| &p.blocks[p.row(row).start + at]);
+                of_p.extend(blocks.map(|block| panels.widen(block)));
             }
-            for k in ghost.row(row) {
-                let node = ghost.columns[k] as usize;
-                let range = ghosts.row_start[node] as usize..ghosts.row_start[node + 1] as usize;
-                let row_of_p = (&ghosts.columns[range.clone()], &ghosts.blocks[range]);
-                let half = halved(&ghost_blocks[k]);
-                add_to_row::<FMA, B, C>(&mut product, &half, row_of_p);
+            for (at, &row) in (0..).zip(rows) {
+                let target = (at, rows.len() as u32);
+                self.list_products(row as usize, target, &mut places, &mut lists);
+                of_product.resize(
+                    (places.len() * rows.len()).max(of_product.len()),
+                    [P::ZERO; B],
+                );
+                let Lists {
+                    halves,
+                    below,
+                    diagonal,
+                    ghost,
+                    ..
+                } = &lists;
+                panels.add_products(below.terms(), lower, &p.blocks, &mut of_product);
+                panels.add_products(diagonal.terms(), halves, &p.blocks, &mut of_product);
+                let ghost_rows = &self.ghost_rows.blocks;
+                panels.add_products(ghost.terms(), halves, ghost_rows, &mut of_product);
             }
-            let range = p.row_start[row] as usize..p.row_start[row + 1] as usize;
-            for (block, &coarse) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
-                let block = widen(block);
-                for (&column, value) in product.columns().iter().zip(product.blocks()) {
-                    // The block (coarse, column) of W, or its transpose where that is below the diagonal.
-                    let (sum, is_transposed) = sums.block(coarse, column);
-                    if is_transposed {
-                        add_transposed_product::<FMA, f64, C, B, C>(value, &block, sum);
-                    } else {
-                        add_transposed_product::<FMA, f64, C, B, C>(&block, value, sum);
-                    }
-                }
+            places.finish_rows(&mut lists.columns);
+            list_squares(&p.columns[p.row(group.rows[0])], &mut lists, &mut sums);
+            let (squares, transposed) = (lists.squares.terms(), lists.transposed.terms());
+            panels.add_squares(squares, rows.len(), &of_p, &of_product, sums.blocks());
+            panels.add_squares(transposed, rows.len(), &of_product, &of_p, sums.blocks());
+            for &[place, _] in &lists.columns {
+                of_product[place as usize * rows.len()..][..rows.len()].fill([P::ZERO; B]);
             }
-            product.clear();
         }
         sums
     }
 }
 
-/// Half of a block.
-#[inline(always)]
-pub(super) fn halved<const B: usize>(block: &[[f64; B]; B]) -> [[f64; B]; B] {
-    let mut half = *block;
-    for i in 0..B {
-        for j in 0..B {
-            half[i][j] *= 0.5;
-        }
-    }
-    half
+/// Most rows of a group.
+const MAX_GROUP: usize = 8;
+
+/// Fine rows whose rows of P have the same columns, such as those between the same aggregates: the sum of their products
+/// for a pair of coarse nodes is added up in one go.
+struct Group {
+    rows: [u32; MAX_GROUP],
+    n: usize,
 }
 
-/// row += block times a row of P.
-#[inline(always)]
-fn add_to_row<const FMA: bool, const B: usize, const C: usize>(
-    row: &mut SparseRow<B, C>,
-    block: &[[f64; B]; B],
-    row_of_p: (&[u32], &[[[f32; C]; B]]),
-) {
-    for (&column, p) in row_of_p.0.iter().zip(row_of_p.1) {
-        add_product::<FMA, f64, B, B, C>(block, &widen(p), row.block(column));
+impl Group {
+    fn rows(&self) -> &[u32] {
+        &self.rows[..self.n]
     }
+}
+
+/// Groups of the rows `rows` of P that are not empty, ordered by their first rows.
+fn groups<const B: usize, const C: usize>(p: &Prolongator<B, C>, rows: Range<usize>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::with_capacity(rows.len() / 2);
+    // The last group of each set of columns, by their hash.
+    let mut table = vec![u32::MAX; (2 * rows.len()).next_power_of_two()];
+    for row in rows.start as u32..rows.end as u32 {
+        let columns = &p.columns[p.row(row)];
+        if columns.is_empty() {
+            continue;
+        }
+        let mix = |hash: u64, &c: &u32| (hash ^ u64::from(c)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = columns.iter().fold(0, mix);
+        let mut at = (hash >> 32) as usize % table.len();
+        let same = |group: &Group| p.columns[p.row(group.rows[0])] == *columns;
+        while groups
+            .get(table[at] as usize)
+            .is_some_and(|group| !same(group))
+        {
+            at = (at + 1) % table.len();
+        }
+        match groups.get_mut(table[at] as usize) {
+            Some(group) if group.n < MAX_GROUP => {
+                group.rows[group.n] = row;
+                group.n += 1;
+            }
+            _ => {
+                table[at] = groups.len() as u32;
+                groups.push(Group {
+                    rows: [row; MAX_GROUP],
+                    n: 1,
+                });
+            }
+        }
+    }
+    groups
+}
+
+/// What is to be done for the fine rows at hand.
+#[derive(Default)]
+struct Lists<const B: usize> {
+    /// Half of the diagonal block of a row, and of those in ghost columns.
+    halves: Vec<[[f64; B]; B]>,
+    /// Products of blocks of L, of D/2 and of G/2 with blocks of P.
+    below: List,
+    diagonal: List,
+    ghost: List,
+    /// Places and columns of the sums of these.
+    columns: Vec<[u32; 2]>,
+    /// Products of rows of P, transposed, with these sums, and of the sums, transposed, with rows of P: a block of W above
+    /// the diagonal is summed up transposed.
+    squares: List,
+    transposed: List,
+}
+
+/// Terms, in memory that is kept.
+#[derive(Default)]
+struct List {
+    memory: Vec<Term>,
+    n: usize,
+}
+
+impl List {
+    /// Empties the list, and makes room.
+    fn clear(&mut self, n_at_most: usize) {
+        self.n = 0;
+        if self.memory.len() < n_at_most {
+            self.memory.resize(n_at_most, Term::default());
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, term: Term) {
+        self.memory[self.n] = term;
+        self.n += 1;
+    }
+
+    fn terms(&self) -> &[Term] {
+        &self.memory[..self.n]
+    }
+}
+
+impl<const B: usize, const C: usize> Product<'_, B, C> {
+    /// Lists the products of row `row` of L + D/2 + G/2 with P; the sum at a place is at `n` times the place and `at`.
+    fn list_products(
+        &self,
+        row: usize,
+        (at, n): (u32, u32),
+        places: &mut Places,
+        lists: &mut Lists<B>,
+    ) {
+        let (p, ghosts) = (self.p, self.ghost_rows);
+        let (lower, ghost) = (self.a.lower(), self.a.ghost());
+        let blocks = lower.row(row);
+        let (below, diagonal) = (blocks.start..blocks.end - 1, blocks.end - 1);
+        lists.below.clear(below.len() * self.longest_row);
+        for left in below {
+            for right in p.row(lower.columns[left]) {
+                lists.below.push(Term {
+                    left: left as u32,
+                    right: right as u32,
+                    sum: places.take(p.columns[right]) * n + at,
+                });
+            }
+        }
+        lists.halves.clear();
+        lists.halves.push(half(&as_blocks(&lower.values)[diagonal]));
+        lists.diagonal.clear(self.longest_row);
+        for right in p.row(row as u32) {
+            lists.diagonal.push(Term {
+                left: 0,
+                right: right as u32,
+                sum: places.take(p.columns[right]) * n + at,
+            });
+        }
+        lists.ghost.clear(ghost.row(row).len() * self.longest_row);
+        for k in ghost.row(row) {
+            let left = lists.halves.len() as u32;
+            lists.halves.push(half(&as_blocks(&ghost.values)[k]));
+            for right in ghosts.row(ghost.columns[k]) {
+                lists.ghost.push(Term {
+                    left,
+                    right: right as u32,
+                    sum: places.take(ghosts.columns[right]) * n + at,
+                });
+            }
+        }
+    }
+}
+
+/// Lists the products of the rows of P with the columns `of_p`, transposed, and these rows' products with P.
+fn list_squares<const B: usize, const C: usize>(
+    of_p: &[u32],
+    lists: &mut Lists<B>,
+    sums: &mut BlockSums<C>,
+) {
+    let n_at_most = of_p.len() * lists.columns.len();
+    lists.squares.clear(n_at_most);
+    lists.transposed.clear(n_at_most);
+    for (at, &coarse) in (0..).zip(of_p) {
+        for &[place, column] in &lists.columns {
+            let (sum, is_transposed) = sums.find(coarse, column);
+            if is_transposed {
+                lists.transposed.push(Term {
+                    left: place,
+                    right: at,
+                    sum,
+                });
+            } else {
+                lists.squares.push(Term {
+                    left: at,
+                    right: place,
+                    sum,
+                });
+            }
+        }
+    }
+}
+
+/// Half of a block.
+fn half<const B: usize>(block: &[[f64; B]; B]) -> [[f64; B]; B] {
+    block.map(|row| row.map(|value| 0.5 * value))
 }
 
 #[cfg(test)]

@@ -13,17 +13,18 @@
 //! Invariant: sees numbers (matrix, near-nullspace, parents), never coordinates, elements or materials.
 
 mod aggregate;
+mod block_sums;
 mod coarse;
 mod coarse_rows;
 mod corners;
 mod galerkin;
 mod level;
+mod places;
 mod replicate;
 pub mod report;
 mod setup;
 mod smooth;
 mod smoother;
-mod sparse_row;
 mod spectrum;
 mod strength;
 mod tentative;

@@ -57,6 +57,12 @@ pub(super) fn slab_ranges(n_rows: usize, min_rows: usize, max_slabs: usize) -> V
 }
 
 impl<const B: usize, const C: usize> Prolongator<B, C> {
+    /// Places of the blocks of a row.
+    #[inline(always)]
+    pub(super) fn row(&self, row: u32) -> Range<usize> {
+        self.row_start[row as usize] as usize..self.row_start[row as usize + 1] as usize
+    }
+
     /// Collective. From rows with local columns of `coarse`.
     pub(super) fn new(
         comm: &Comm,
