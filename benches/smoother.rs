@@ -1,4 +1,4 @@
-//! How near the products and sweeps on symmetric half storage come to the memory bandwidth of the machine.
+//! How near products, sweeps and the V-cycle come to the memory bandwidth of the machine.
 //!
 //! The matrix has the 27-point pattern of 64 x 65 x 65 nodes with 3 x 3 blocks, as the unit cube of 64^3 trilinear
 //! hexahedra held on one side. Bytes are counted once: what a step reads of the matrix, and each vector that it reads
@@ -7,9 +7,13 @@
 //!
 //! Run: `cargo bench -p fem-solve --bench smoother [-- ROUNDS]`
 
+use fem_mesh::{Comm, IndexMap};
 use fem_solve::bandwidth::{DEFAULT_LENGTH, Triad, median};
 use fem_solve::linalg::symmetric::Damping;
-use fem_solve::linalg::{BlockCsr, Scalar, SymmetricSlabs};
+use fem_solve::linalg::{BlockCsr, DistMatrix, LinearOperator, Scalar, SymmetricSlabs};
+use fem_solve::precond::amg::NodeData;
+use fem_solve::precond::{Amg, AmgOptions, rigid_body_modes};
+use std::hint::black_box;
 use std::time::Instant;
 
 const GRID: [usize; 3] = [65, 65, 64];
@@ -22,66 +26,108 @@ fn main() {
         .filter_map(|a| a.parse().ok())
         .next()
         .unwrap_or(15);
-    let matrix = SymmetricSlabs::<f64, 3>::from_lower(&grid_matrix(), Damping::None);
+    let lower = grid_matrix();
+    let double = SymmetricSlabs::<f64, 3>::from_lower(&lower, Damping::None);
+    let single = SymmetricSlabs::<f32, 3>::from_lower(&lower, Damping::L1);
     println!(
         "{} block rows, {} blocks of 3 x 3 stored in {} slabs, {:.1} % between slabs; {rounds} rounds",
-        matrix.n_rows(),
-        matrix.n_blocks(),
-        matrix.n_slabs(),
-        100.0 * matrix.n_border_blocks() as f64 / matrix.n_blocks() as f64,
+        single.n_rows(),
+        single.n_blocks(),
+        single.n_slabs(),
+        100.0 * single.n_border_blocks() as f64 / single.n_blocks() as f64,
     );
     for n_threads in [1, 2] {
-        match rayon::ThreadPoolBuilder::new()
+        let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(n_threads)
-            .build()
-        {
-            Ok(pool) => pool.install(|| {
+            .build();
+        let measured = pool.map(|pool| {
+            pool.install(|| {
                 println!("\n{n_threads} thread(s)    best ms  median ms   GB/s  of triad");
-                measure(&matrix, "f64", rounds);
-                measure(&matrix.to_scalar::<f32>(), "f32", rounds);
-            }),
-            Err(error) => eprintln!("no pool of {n_threads} threads: {error}"),
+                measure(products(&double), "f64", rounds);
+                measure(products(&single), "f32", rounds);
+                measure(sweeps(&single), "f32", rounds);
+                let comm = Comm::alone();
+                let amg = multigrid(&comm, &lower);
+                measure(vec![cycle(&comm, &amg)], "f32", rounds);
+            });
+        });
+        if let Err(error) = measured {
+            eprintln!("no pool of {n_threads} threads: {error}");
         }
     }
 }
 
-fn measure<T: Scalar>(half: &SymmetricSlabs<T, 3>, scalar: &str, rounds: usize) {
+fn numbers<T: Scalar>(n: usize, seed: usize) -> Vec<T> {
+    let number = |i: usize| ((i * 31 + seed) % 17) as f64 * 0.1 - 0.8;
+    (0..n).map(|i| T::from_f64(number(i))).collect()
+}
+
+/// Bytes of the symmetric blocks of the diagonal, or of their inverses.
+fn diagonal_bytes<T: Scalar>(half: &SymmetricSlabs<T, 3>) -> usize {
+    half.n_rows() * 6 * size_of::<T>()
+}
+
+fn products<T: Scalar>(half: &SymmetricSlabs<T, 3>) -> Vec<Step<'_>> {
     let n = half.n_rows() * 3;
-    let numbers = |seed: usize| -> Vec<f64> {
-        (0..n)
-            .map(|i| ((i * 31 + seed) % 17) as f64 * 0.1 - 0.8)
-            .collect()
+    let x: Vec<T> = numbers(n, 1);
+    let (also_x, mut y, mut z) = (x.clone(), x.clone(), x.clone());
+    let bytes = half.memory() - diagonal_bytes(half) + 2 * n * size_of::<T>();
+    let product = move || half.apply(&x, &mut y);
+    let with_dot = move || {
+        black_box(half.apply_dot(&also_x, &mut z));
     };
-    let single = |v: Vec<f64>| -> Vec<T> { v.into_iter().map(T::from_f64).collect() };
-    let (b, v) = (single(numbers(2)), single(numbers(3)));
-    let [mut x, mut y, mut p, mut q, mut s, mut t] = [(); 6].map(|()| vec![T::ZERO; n]);
-    let vector = n * size_of::<T>();
-    let blocks = half.n_rows() * 9 * size_of::<T>();
-    let matrix = half.memory() - 2 * blocks;
-    let mut steps: Vec<Step> = vec![
-        (
-            "product",
-            matrix + blocks + 2 * vector,
-            Box::new(|| half.apply(&b, &mut y)),
-        ),
-        (
-            "product, dot",
-            matrix + blocks + 2 * vector,
-            Box::new(|| {
-                std::hint::black_box(half.apply_dot(&b, &mut x));
-            }),
-        ),
-        (
-            "forward",
-            matrix + blocks + 3 * vector,
-            Box::new(|| half.forward_from_zero(&b, &mut p, &mut q)),
-        ),
-        (
-            "backward",
-            matrix + 2 * blocks + 3 * vector,
-            Box::new(|| half.backward(&v, &mut s, &mut t)),
-        ),
-    ];
+    vec![
+        ("product", bytes, Box::new(product)),
+        ("product, dot", bytes, Box::new(with_dot)),
+    ]
+}
+
+fn sweeps<T: Scalar>(half: &SymmetricSlabs<T, 3>) -> Vec<Step<'_>> {
+    let n = half.n_rows() * 3;
+    let (b, v): (Vec<T>, Vec<T>) = (numbers(n, 2), numbers(n, 3));
+    let [mut x, mut r, mut y, mut s] = [(); 4].map(|()| b.clone());
+    let (matrix, vector) = (half.memory() - diagonal_bytes(half), n * size_of::<T>());
+    let forward = move || half.forward_from_zero(&b, &mut x, &mut r);
+    let backward = move || half.backward(&v, &mut y, &mut s);
+    vec![
+        ("forward", matrix + 3 * vector, Box::new(forward)),
+        ("backward", matrix + 4 * vector, Box::new(backward)),
+    ]
+}
+
+/// Multigrid for the matrix as if it were one of elasticity.
+fn multigrid(comm: &Comm, lower: &BlockCsr<f64, 3>) -> Amg<3, 6> {
+    let [nx, ny, _] = GRID;
+    let n = lower.n_rows;
+    let coord = |row: usize| [row % nx, row / nx % ny, row / (nx * ny)].map(|i| i as f64);
+    let coords: Vec<[f64; 3]> = (0..n).map(coord).collect();
+    let nodes = NodeData {
+        near_nullspace: rigid_body_modes(comm, &coords, std::iter::empty()),
+        parents: None,
+    };
+    let ghost = BlockCsr::zeros(0, vec![0; n + 1], Vec::new());
+    let matrix = DistMatrix::new(
+        comm,
+        IndexMap::new(comm, n, Vec::new()),
+        lower.clone(),
+        ghost,
+    );
+    Amg::new(comm, &matrix, nodes, &AmgOptions::default()).expect("a positive definite matrix")
+}
+
+/// A cycle reads almost all that multigrid holds twice.
+fn cycle<'a>(comm: &'a Comm, amg: &'a Amg<3, 6>) -> Step<'a> {
+    let x: Vec<f64> = numbers(amg.n_owned(), 4);
+    let mut y = x.clone();
+    let bytes = 2 * amg.report().memory as usize;
+    (
+        "V-cycle",
+        bytes,
+        Box::new(move || amg.apply(comm, &x, &mut y)),
+    )
+}
+
+fn measure(mut steps: Vec<Step>, scalar: &str, rounds: usize) {
     let mut triad = Triad::new(DEFAULT_LENGTH);
     let mut seconds = vec![Vec::new(); steps.len()];
     let mut shares = vec![Vec::new(); steps.len()];

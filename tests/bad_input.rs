@@ -219,6 +219,43 @@ fn free_rigid_motions_are_named() {
 }
 
 #[test]
+fn parts_that_hang_together_at_an_edge_or_a_point_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let far = format!("{NODES}6, 2, 1, 0\n7, 2, 2, 2\n");
+    let case = deck_case(folder.path(), &far, "10, 1, 2, 3, 4\n20, 2, 3, 6, 7\n", "");
+    let hinge = [
+        "rotation about (",
+        "part with node 2 ",
+        "(4 nodes",
+        "an edge or a point",
+    ];
+    expect_error(folder.path(), &[&case], 3, &hinge);
+    let case = deck_case(folder.path(), &far, "10, 1, 2, 3, 4\n20, 2, 5, 6, 7\n", "");
+    let point = ["rotation about x", "rotation about z", "an edge or a point"];
+    // A load that does not turn the part makes no difference.
+    for load in ["load.0.body_force=[0.0, 0.0, -1.0]", "load=[]"] {
+        expect_error(folder.path(), &[&case, "--set", load], 3, &point);
+    }
+}
+
+#[test]
+fn a_stiffness_beyond_all_numbers_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = write_case(folder.path(), &box_case([4, 2, 2], "hex8", ""));
+    for method in ["direct", "cg"] {
+        let args = [
+            &case,
+            "--set",
+            "material.0.young=1.7e308",
+            "--set",
+            &format!("solver.method=\"{method}\""),
+        ];
+        let parts = ["the matrix holds numbers that are not finite, the first at node "];
+        expect_error(folder.path(), &args, 3, &parts);
+    }
+}
+
+#[test]
 fn no_load_is_solved_by_zero_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let case = write_case(folder.path(), &box_case([4, 2, 2], "hex8", ""));

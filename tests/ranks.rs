@@ -53,6 +53,41 @@ fn one_to_four_ranks_agree() {
 }
 
 #[test]
+fn one_reduction_an_iteration_gives_the_same_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = write_case(folder.path(), &box_case([12, 6, 6], "hex8", PROBES));
+    for n in rank_counts() {
+        let found = ["two", "one"].map(|reductions| {
+            let set = format!("solver.reductions=\"{reductions}\"");
+            let args = [&case, "--set", "solver.method=\"cg\"", "--set", &set];
+            on_ranks(n, folder.path(), &args).expect_code(0);
+            summary(&folder.path().join("results"))
+        });
+        let iterations = found
+            .each_ref()
+            .map(|s| s["solver"]["iterations"].as_u64().unwrap());
+        assert!(iterations[0].abs_diff(iterations[1]) <= 1, "{iterations:?}");
+        let [two, one] = found.each_ref().map(answers);
+        let scale = two.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        let are_equal = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-10 * scale;
+        assert!(
+            two.iter().zip(&one).all(are_equal),
+            "on {n} ranks: {two:?} and {one:?}"
+        );
+        // What the levels of multigrid take is told as well.
+        let solver = &found[0]["solver"];
+        let levels = solver["levels"].as_array().unwrap();
+        let each: f64 = levels
+            .iter()
+            .map(|l| l["memory_mib"].as_f64().unwrap())
+            .sum();
+        assert!(levels.len() >= 2 && each > 0.1);
+        assert!((each - solver["levels_mib"].as_f64().unwrap()).abs() < 1e-9);
+        assert!(solver["operator_complexity"].as_f64().unwrap() > 1.0);
+    }
+}
+
+#[test]
 fn any_number_of_threads_gives_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     // Large enough that more threads pay, so that `--threads` is what decides.

@@ -115,6 +115,10 @@ pub struct SolverSummary {
     pub history: Vec<f64>,
     /// Levels of a multigrid preconditioner, finest first.
     pub levels: Vec<Level>,
+    /// Stored scalars of all levels over those of the matrix; 0 without multigrid.
+    pub operator_complexity: f64,
+    /// Memory of all levels, MiB.
+    pub levels_mib: f64,
 }
 
 /// One level of a multigrid preconditioner.
@@ -123,6 +127,8 @@ pub struct SolverSummary {
 pub struct Level {
     pub rows: u64,
     pub nonzeros: u64,
+    /// Memory of smoother, interpolation and vectors, or of the factor of the last level, summed over ranks.
+    pub memory_mib: f64,
 }
 
 /// Wall time of each step, seconds, of the slowest rank.
@@ -312,7 +318,8 @@ mod tests {
             ("partition", "method imbalance edge_cut halo_nodes_max"),
             (
                 "solver",
-                "method preconditioner reason tolerance iterations true_residual backward_error history levels",
+                "method preconditioner reason tolerance iterations true_residual backward_error history levels \
+                 operator_complexity levels_mib",
             ),
             (
                 "time_s",

@@ -44,7 +44,7 @@ pub fn label_bodies(comm: &Comm, mesh: &LocalMesh, halo: &Halo) -> Vec<u64> {
     }
 }
 
-fn find(parent: &mut [u32], node: u32) -> u32 {
+pub(crate) fn find(parent: &mut [u32], node: u32) -> u32 {
     let mut node = node;
     while parent[node as usize] != node {
         parent[node as usize] = parent[parent[node as usize] as usize];
@@ -53,7 +53,7 @@ fn find(parent: &mut [u32], node: u32) -> u32 {
     node
 }
 
-fn join(parent: &mut [u32], a: u32, b: u32) {
+pub(crate) fn join(parent: &mut [u32], a: u32, b: u32) {
     let (a, b) = (find(parent, a), find(parent, b));
     // The smaller index leads: paths stay short enough with the halving in `find`.
     let (low, high) = (a.min(b), a.max(b));

@@ -21,6 +21,7 @@ pub mod index_map;
 pub mod local_mesh;
 pub mod mesh;
 pub mod partition;
+pub mod pieces;
 pub mod reorder;
 pub mod report;
 pub mod select;

@@ -12,6 +12,7 @@ pub mod direct;
 pub mod element;
 pub mod input;
 pub mod inspect;
+pub mod joints;
 pub mod krylov;
 pub mod linalg;
 pub mod log;

@@ -9,13 +9,13 @@
 
 use crate::model::{Load, Model};
 use fem_mesh::halo::Halo;
-use fem_mesh::{CellFace, Comm, components};
+use fem_mesh::{CellFace, Comm, LocalMesh, components};
 use nalgebra::{Matrix3, Matrix6, Vector3, Vector6};
 use std::collections::BTreeMap;
 
 /// Eigenvalues of the scaled Gram matrix below this share of the largest count as zero. They are squares: supports that
 /// are closer together than about 1e-6 of the body's size do not hold a rotation. Rounding leaves some 1e-15.
-const NULL_TOLERANCE: f64 = 1e-13;
+pub(crate) const NULL_TOLERANCE: f64 = 1e-13;
 
 /// A body with motions left free.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,19 +32,19 @@ pub struct FreeBody {
 
 /// Sums over one body that all ranks contribute to.
 #[derive(Clone, Copy)]
-struct BodySums {
+pub(crate) struct BodySums {
     n_nodes: f64,
     first_id: f64,
     position: Vector3<f64>,
     low: Vector3<f64>,
     high: Vector3<f64>,
-    gram: Matrix6<f64>,
+    pub(crate) gram: Matrix6<f64>,
 }
 
 impl BodySums {
     const WIDTH: usize = 2 + 3 + 3 + 3 + 36;
 
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         BodySums {
             n_nodes: 0.0,
             first_id: f64::INFINITY,
@@ -55,7 +55,33 @@ impl BodySums {
         }
     }
 
-    fn merge(&mut self, other: &BodySums) {
+    /// Adds a node of the mesh.
+    pub(crate) fn add_node(&mut self, mesh: &LocalMesh, node: usize) {
+        let x = Vector3::from(mesh.coords[node]);
+        self.n_nodes += 1.0;
+        self.first_id = self.first_id.min(mesh.node_ids[node] as f64);
+        self.position += x;
+        self.low = self.low.inf(&x);
+        self.high = self.high.sup(&x);
+    }
+
+    /// A place in the frame of the body: from its center, in units of its size.
+    pub(crate) fn in_frame(&self, x: [f64; 3]) -> Vector3<f64> {
+        let size = (self.high - self.low).norm().max(f64::MIN_POSITIVE);
+        (Vector3::from(x) - self.position / self.n_nodes) / size
+    }
+
+    /// The body with its free motions.
+    pub(crate) fn with_motions(&self, motions: Vec<String>) -> FreeBody {
+        FreeBody {
+            n_nodes: self.n_nodes as u64,
+            first_node_id: self.first_id as u64,
+            bounds: [self.low.into(), self.high.into()],
+            motions,
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &BodySums) {
         self.n_nodes += other.n_nodes;
         self.first_id = self.first_id.min(other.first_id);
         self.position += other.position;
@@ -94,13 +120,8 @@ pub fn free_bodies(comm: &Comm, model: &Model, halo: &Halo) -> Vec<FreeBody> {
     let n_owned = mesh.nodes.n_owned();
     let mut bodies: BTreeMap<u64, BodySums> = BTreeMap::new();
     for node in 0..n_owned {
-        let x = Vector3::from(mesh.coords[node]);
         let body = bodies.entry(labels[node]).or_insert_with(BodySums::empty);
-        body.n_nodes += 1.0;
-        body.first_id = body.first_id.min(mesh.node_ids[node] as f64);
-        body.position += x;
-        body.low = body.low.inf(&x);
-        body.high = body.high.sup(&x);
+        body.add_node(mesh, node);
     }
     let mut bodies = merge_over_ranks(comm, bodies);
     let mut grams: BTreeMap<u64, BodySums> = BTreeMap::new();
@@ -109,13 +130,8 @@ pub fn free_bodies(comm: &Comm, model: &Model, halo: &Halo) -> Vec<FreeBody> {
         if node >= n_owned {
             continue;
         }
-        let body = bodies[&labels[node]];
-        let center = body.position / body.n_nodes;
-        let size = (body.high - body.low).norm().max(f64::MIN_POSITIVE);
-        let row = rigid_motion_row(
-            (Vector3::from(mesh.coords[node]) - center) / size,
-            component,
-        );
+        let x = bodies[&labels[node]].in_frame(mesh.coords[node]);
+        let row = rigid_motion_row(x, component);
         grams
             .entry(labels[node])
             .or_insert_with(BodySums::empty)
@@ -169,7 +185,10 @@ pub fn loads_do_nothing(comm: &Comm, model: &Model) -> bool {
 }
 
 /// Collective. Adds up the sums of equal labels over ranks, in the order of ranks.
-fn merge_over_ranks(comm: &Comm, bodies: BTreeMap<u64, BodySums>) -> BTreeMap<u64, BodySums> {
+pub(crate) fn merge_over_ranks(
+    comm: &Comm,
+    bodies: BTreeMap<u64, BodySums>,
+) -> BTreeMap<u64, BodySums> {
     let labels: Vec<u64> = bodies.keys().copied().collect();
     let numbers: Vec<f64> = bodies.values().flat_map(|b| b.to_numbers()).collect();
     let labels = comm.all_gather(&labels);
@@ -187,7 +206,7 @@ fn merge_over_ranks(comm: &Comm, bodies: BTreeMap<u64, BodySums>) -> BTreeMap<u6
 }
 
 /// Displacement component `component` at `x` of the six rigid motions: translations, then rotations about x, y, z.
-fn rigid_motion_row(x: Vector3<f64>, component: usize) -> Vector6<f64> {
+pub(crate) fn rigid_motion_row(x: Vector3<f64>, component: usize) -> Vector6<f64> {
     let mut row = Vector6::zeros();
     row[component] = 1.0;
     for axis in 0..3 {
@@ -206,17 +225,12 @@ fn free_motions_of(body: &BodySums) -> Option<FreeBody> {
     if null.is_empty() {
         return None;
     }
-    Some(FreeBody {
-        n_nodes: body.n_nodes as u64,
-        first_node_id: body.first_id as u64,
-        bounds: [body.low.into(), body.high.into()],
-        motions: name_motions(&null),
-    })
+    Some(body.with_motions(name_motions(&null)))
 }
 
 /// Names for a basis of free motions. Rotations are named by the span of their rotation vectors (whatever point they
 /// turn about), translations by the motions of the span without rotation.
-fn name_motions(null: &[Vector6<f64>]) -> Vec<String> {
+pub(crate) fn name_motions(null: &[Vector6<f64>]) -> Vec<String> {
     let mut rotation = Matrix3::zeros();
     let mut everything = Matrix6::zeros();
     for v in null {
@@ -230,7 +244,13 @@ fn name_motions(null: &[Vector6<f64>]) -> Vec<String> {
     let translations = directions_of(block, 1.0 - 1e-8);
     let name = |what: &str, d: &Vector3<f64>| match (0..3).find(|&i| d[i].abs() > 1.0 - 1e-6) {
         Some(i) => format!("{what} {}", ["x", "y", "z"][i]),
-        None => format!("{what} ({:.3}, {:.3}, {:.3})", d.x, d.y, d.z),
+        None => {
+            // A direction and its opposite are one.
+            let first = d.iter().find(|v| v.abs() > 1e-3);
+            let d = (first.map_or(1.0, |v| v.signum()) * d)
+                .map(|v| if v.abs() < 5e-4 { 0.0 } else { v });
+            format!("{what} ({:.3}, {:.3}, {:.3})", d.x, d.y, d.z)
+        }
     };
     let mut names: Vec<String> = translations
         .iter()

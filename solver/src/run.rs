@@ -3,6 +3,7 @@
 //! Invariant: straight-line code that calls the parts; no numerics of its own.
 
 use crate::analysis::linear_static::{self, Solution};
+use crate::joints::loose_parts;
 use crate::log::{Log, peak_memory_mib};
 use crate::model::Model;
 use crate::parallel::{self, Parallelism};
@@ -264,31 +265,47 @@ pub fn mesh_summary(comm: &Comm, mesh: &LocalMesh) -> MeshSummary {
     summary
 }
 
-/// Collective. That no body can move without resistance.
+/// Collective. That no body and no part of one can move without resistance.
 ///
 /// # Errors
-/// A body with free rigid motions, named.
+/// A body or part with free rigid motions, named.
 pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) -> Result<()> {
     let free = free_bodies(comm, model, halo);
-    let Some(first) = free.first() else {
+    if let Some(first) = free.first() {
+        return Err(Error::model(describe_free_body("body", first, free.len()))
+            .in_file(&case.path)
+            .expected("supports that hold all six rigid motions of every body")
+            .advice("add a [[constraint]], or join the body to one that is held"));
+    }
+    // The cells of a generated box hang together through faces.
+    let loose = match case.mesh.source {
+        MeshSource::Box(_) => Vec::new(),
+        MeshSource::File(_) => loose_parts(comm, model),
+    };
+    let Some(first) = loose.first() else {
         return Ok(());
     };
-    Err(Error::model(describe_free_body(first, free.len()))
-        .in_file(&case.path)
-        .expected("supports that hold all six rigid motions of every body")
-        .advice("add a [[constraint]], or join the body to one that is held"))
+    let what = describe_free_body("part", first, loose.len());
+    Err(Error::model(format!(
+        "{what}; it touches its neighbors at an edge or a point only"
+    ))
+    .in_file(&case.path)
+    .expected("parts that share faces, or supports that hold each of them")
+    .advice("let the parts overlap in the geometry and mesh again, or add a [[constraint]]"))
 }
 
-fn describe_free_body(body: &FreeBody, n_free: usize) -> String {
+/// `kind`: what is free, a body or a part.
+fn describe_free_body(kind: &str, body: &FreeBody, n_free: usize) -> String {
     let [low, high] = body
         .bounds
         .map(|x| format!("({:.4e}, {:.4e}, {:.4e})", x[0], x[1], x[2]));
     let others = match n_free {
         1 => String::new(),
-        n => format!(" ({} more bodies are free as well)", n - 1),
+        2 => format!(" (one more {kind} is free as well)"),
+        n => format!(" ({} more are free as well)", n - 1),
     };
     format!(
-        "the model is not restrained: {} of the body with node {} ({} nodes, from {low} to {high}) left free{others}",
+        "the model is not restrained: {} of the {kind} with node {} ({} nodes, from {low} to {high}) left free{others}",
         body.motions.join(", "),
         body.first_node_id,
         body.n_nodes
@@ -302,9 +319,13 @@ fn require_convergence(solution: &Solution, case: &Case) -> Result<()> {
         return Ok(());
     }
     let limit = case.solver.max_iterations;
+    let tried = report.changes.iter().map(|change| format!("; cg {change}"));
     let what = format!(
-        "not converged: relative residual {:.2e} after {} iterations (target {:.0e})",
-        report.true_residual, report.iterations, case.solver.tolerance
+        "not converged: relative residual {:.2e} after {} iterations (target {:.0e}){}",
+        report.true_residual,
+        report.iterations,
+        case.solver.tolerance,
+        tried.collect::<String>()
     );
     let advice = if report.iterations >= limit {
         format!(

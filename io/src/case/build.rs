@@ -8,7 +8,8 @@ use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
     LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
-    Partitioner, Preconditioner, Probe, ProbeAt, Selection, SetDefinition, SolverOptions,
+    Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection, SetDefinition,
+    SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -254,6 +255,10 @@ fn solver(section: Option<Section<'_>>) -> Result<SolverOptions> {
     set_if(
         &mut options.max_iterations,
         section.count("max_iterations")?,
+    );
+    set_if(
+        &mut options.reductions,
+        section.choice("reductions", &Reductions::NAMES)?,
     );
     Ok(options)
 }

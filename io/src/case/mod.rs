@@ -23,7 +23,7 @@ pub use items::{
 };
 pub use options::{
     Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, SolverOptions,
+    ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
 
 pub use overrides::load_text;

@@ -76,6 +76,8 @@ pub struct SolverOptions {
     pub tolerance: f64,
     /// Iterations after which the solver gives up, >= 1.
     pub max_iterations: usize,
+    /// How many sums over the ranks an iteration waits for.
+    pub reductions: Reductions,
 }
 
 impl Default for SolverOptions {
@@ -85,6 +87,7 @@ impl Default for SolverOptions {
             preconditioner: Preconditioner::Auto,
             tolerance: 1e-8,
             max_iterations: 2000,
+            reductions: Reductions::Auto,
         }
     }
 }
@@ -129,6 +132,26 @@ impl Preconditioner {
         ("amg", Preconditioner::Amg),
         ("jacobi", Preconditioner::Jacobi),
         ("block_jacobi", Preconditioner::BlockJacobi),
+    ];
+}
+
+/// How many sums over the ranks an iteration of the conjugate gradients waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reductions {
+    /// Two on one host; on several hosts whichever is faster, by measurement.
+    Auto,
+    /// One, at the price of more work on vectors.
+    One,
+    /// Two.
+    Two,
+}
+
+impl Reductions {
+    /// Every choice with its name in case files.
+    pub const NAMES: [(&'static str, Reductions); 3] = [
+        ("auto", Reductions::Auto),
+        ("one", Reductions::One),
+        ("two", Reductions::Two),
     ];
 }
 

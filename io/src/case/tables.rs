@@ -6,7 +6,7 @@
 //! Invariant: a table of constants; reads nothing and builds nothing.
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
-use super::{AnalysisKind, Balance, Field, Method, Partitioner, Preconditioner};
+use super::{AnalysisKind, Balance, Field, Method, Partitioner, Preconditioner, Reductions};
 use fem_mesh::CellType;
 
 const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
@@ -33,6 +33,7 @@ static ANALYSES: [&str; 1] = names(&AnalysisKind::NAMES);
 static ELEMENTS: [&str; CellType::SOLIDS.len()] = solid_names();
 static METHODS: [&str; 3] = names(&Method::NAMES);
 static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
+static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
 static PARTITIONERS: [&str; 3] = names(&Partitioner::NAMES);
 static BALANCES: [&str; 2] = names(&Balance::NAMES);
 static FIELDS: [&str; 6] = names(&Field::NAMES);
@@ -386,6 +387,12 @@ static SOLVER: TableSpec = TableSpec {
             Count(1),
             Default("2000"),
             "Iterations after which cg gives up.",
+        ),
+        key(
+            "reductions",
+            Choice(&REDUCTIONS),
+            Default("\"auto\""),
+            "Sums over the ranks that an iteration of cg waits for; \"auto\": two on one host, on several the faster.",
         ),
     ],
 };

@@ -1,18 +1,28 @@
-//! The choice of method for one linear system, and its solution.
+//! The choice of method for a linear system, its set-up, and the solution for one right-hand side after the other.
 //!
-//! Invariant: sees a matrix, a right-hand side, the nodes and the user's options; knows no element or load.
+//! What goes in: a matrix, the nodes of its rows and the user's options. [`LinearSolver`] sets up once and solves as
+//! often as wanted. Where the iterations fail, it helps itself, and says so: conjugate gradients start again or
+//! strengthen their preconditioner (see [`crate::krylov::cg`]); if that does not help either, `auto` factorizes a model
+//! that is small enough and stays with the factor.
+//!
+//! Invariant: sees a matrix, right-hand sides, the nodes and the user's options; knows no element or load.
 
-use super::corner_parents::corner_parents;
-use crate::direct::DirectAnalysis;
-use crate::krylov::cg::{CgOptions, System};
-use crate::krylov::{MAX_RESIDUAL, ROUNDING_LEVEL, SolveReport, conjugate_gradients};
-use crate::linalg::{DistMatrix, DistSymmetric, LinearOperator};
+mod direct;
+mod preconditioner;
+#[cfg(test)]
+mod tests;
+
+pub use preconditioner::Hierarchy;
+
+use crate::direct::DirectSolver;
+use crate::krylov::cg::{CgOptions, News, System};
+use crate::krylov::{Form, MAX_RESIDUAL, ROUNDING_LEVEL, SolveReport, conjugate_gradients};
+use crate::linalg::{DistMatrix, DistSymmetric, LinearOperator, vector};
 use crate::log::Log;
-use crate::precond::amg::NodeData;
-use crate::precond::{Amg, AmgOptions, BlockJacobi, Jacobi, rigid_body_modes};
-use fem_io::case::{Method, Preconditioner, SolverOptions};
-use fem_io::summary::Level;
+use direct::{analyze, factorize, is_affordable, name_dof, require_memory};
+use fem_io::case::{Method, Reductions, SolverOptions};
 use fem_mesh::{Comm, Error, LocalMesh, Result};
+use preconditioner::{Built, build};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -21,8 +31,9 @@ const MIB: f64 = 1024.0 * 1024.0;
 pub const FEW_DOFS: u64 = 3_000;
 /// Largest model for which `auto` turns to a factorization after the iterations failed, degrees of freedom.
 const MAX_DIRECT_DOFS: u64 = 400_000;
-/// Most work of a factorization that `auto` accepts then: less than a minute on one core.
-const MAX_DIRECT_FLOPS: f64 = 2e12;
+
+/// A vector with less than this part of the energy that the norm of the matrix allows is a free motion but for rounding.
+const NO_ENERGY: f64 = 1e-12;
 
 /// What was solved, and how.
 #[derive(Clone, Debug)]
@@ -33,139 +44,379 @@ pub struct Solved {
     pub method: &'static str,
     /// Preconditioner used; "none" for the direct method.
     pub preconditioner: &'static str,
-    /// Why this method.
+    /// Why this method, and what was tried on the way.
     pub reason: String,
     /// Levels of the preconditioner, if it is multigrid.
-    pub levels: Vec<Level>,
+    pub hierarchy: Hierarchy,
 }
 
-impl Solved {
-    fn directly(report: SolveReport, reason: String) -> Self {
-        Solved {
-            report,
-            method: "direct",
-            preconditioner: "none",
-            reason,
-            levels: Vec::new(),
-        }
-    }
-}
-
-/// What belongs to the matrix of a linear system: the right-hand side, and the nodes of its rows.
+/// The nodes of the rows of a matrix, three rows a node.
 #[derive(Clone, Copy)]
-pub struct LinearSystem<'a> {
-    /// Right-hand side of the owned degrees of freedom.
-    pub rhs: &'a [f64],
+pub struct Nodes<'a> {
     /// Nodes and cells.
     pub mesh: &'a LocalMesh,
     /// Prescribed degrees of freedom, as in [`crate::model::Model`].
     pub fixed: &'a [(u32, f64)],
 }
 
-/// Collective. Solves `matrix` x = `system.rhs` by the method the user asked for or the one that suits; x starts at 0.
-/// Rows and columns of prescribed degrees of freedom are zero but for the diagonal.
-///
-/// # Errors
-/// A matrix that is not positive definite or nearly singular, numbers that are not finite, too little memory. Missing the
-/// tolerance otherwise is no error here: see [`SolveReport::converged`].
-pub fn solve(
-    comm: &Comm,
-    matrix: DistMatrix<3>,
-    system: &LinearSystem,
-    x: &mut [f64],
-    options: &SolverOptions,
-    log: &mut Log,
-) -> Result<Solved> {
-    let n_dofs = 3 * matrix.map().n_global();
-    let solved = match options.method {
-        Method::Direct => {
-            factorize_and_solve(comm, &matrix, system, x, options, "direct, asked for", log)?
+/// A matrix with what it takes to solve for any number of right-hand sides.
+pub struct LinearSolver<'a> {
+    nodes: Nodes<'a>,
+    options: &'a SolverOptions,
+    matrix: Stored,
+    /// Largest absolute row sum of the matrix.
+    matrix_norm: f64,
+    means: Means,
+    /// Why this method.
+    reason: String,
+    n_set_ups: usize,
+}
+
+/// The matrix: in slabs, for many products, once nobody needs its rows any more.
+enum Stored {
+    Rows(DistMatrix<3>),
+    Slabs(DistSymmetric<3>),
+}
+
+impl Stored {
+    fn operator(&self) -> &dyn LinearOperator {
+        match self {
+            Stored::Rows(matrix) => matrix,
+            Stored::Slabs(matrix) => matrix,
         }
-        Method::Cg => iterate(comm, matrix, system, x, options, "cg, asked for", log).outcome?,
-        Method::Auto if n_dofs <= FEW_DOFS => {
-            let reason = format!("direct: {n_dofs} dof are no more than {FEW_DOFS}");
-            factorize_and_solve(comm, &matrix, system, x, options, &reason, log)?
+    }
+}
+
+/// How the system is solved.
+enum Means {
+    Iterations(Built),
+    Factor(DirectSolver),
+}
+
+impl<'a> LinearSolver<'a> {
+    /// Collective. Chooses the method that the user asked for or the one that suits, and sets it up. Rows and columns of
+    /// prescribed degrees of freedom are zero but for the diagonal.
+    ///
+    /// # Errors
+    /// A matrix that is not positive definite, or with numbers that are not finite; too little memory.
+    pub fn new(
+        comm: &Comm,
+        matrix: DistMatrix<3>,
+        nodes: Nodes<'a>,
+        options: &'a SolverOptions,
+        log: &mut Log,
+    ) -> Result<Self> {
+        let matrix_norm = matrix.norm_inf(comm);
+        if !matrix_norm.is_finite() {
+            return Err(describe_not_finite(comm, &matrix, nodes));
         }
-        Method::Auto => {
-            let reason = format!("cg: {n_dofs} dof are more than {FEW_DOFS}");
-            let iterated = iterate(comm, matrix, system, x, options, &reason, log);
-            match iterated.outcome {
+        let n_dofs = 3 * matrix.map().n_global();
+        let is_direct = options.method == Method::Direct
+            || options.method == Method::Auto && n_dofs <= FEW_DOFS;
+        let mut reason = describe_reason(options, n_dofs);
+        log.note(&format!("solver: {reason}"));
+        if is_direct {
+            let analysis = analyze(comm, &matrix, log)?;
+            require_memory(comm, &analysis)?;
+            let factor = factorize(comm, &matrix, nodes, analysis, log)?;
+            return Ok(LinearSolver {
+                nodes,
+                options,
+                matrix: Stored::Rows(matrix),
+                matrix_norm,
+                means: Means::Factor(factor),
+                reason,
+                n_set_ups: 1,
+            });
+        }
+        let built = log.phase("setup", "set up the preconditioner", |_| {
+            build(comm, &matrix, nodes, options.preconditioner)
+        });
+        let mut n_set_ups = 1;
+        let (means, matrix) = match built {
+            Ok(built) => {
+                built.description.iter().for_each(|line| log.note(line));
+                let slabs = log.phase("setup", "matrix in slabs", |_| DistSymmetric::new(matrix));
+                (Means::Iterations(built), Stored::Slabs(slabs))
+            }
+            Err(error) => {
+                let why = format!("cg failed ({error})");
+                let Some(factor) = try_factor(comm, &matrix, nodes, options, &why, log)? else {
+                    return Err(error);
+                };
+                reason = format!("direct, after {why}");
+                n_set_ups += 1;
+                (Means::Factor(factor), Stored::Rows(matrix))
+            }
+        };
+        Ok(LinearSolver {
+            nodes,
+            options,
+            matrix,
+            matrix_norm,
+            means,
+            reason,
+            n_set_ups,
+        })
+    }
+
+    /// How often something was set up: once, and once more for each turn to another method.
+    pub fn n_set_ups(&self) -> usize {
+        self.n_set_ups
+    }
+
+    /// Collective. Solves A x = `rhs`, both on the owned degrees of freedom. Iterations start from `x`; close to the
+    /// solution, as that of the load case before may be, they are fewer.
+    ///
+    /// # Errors
+    /// A matrix that is not positive definite or nearly singular, numbers that are not finite, too little memory. Missing
+    /// the tolerance otherwise is no error here: see [`SolveReport::converged`].
+    pub fn solve_next(
+        &mut self,
+        comm: &Comm,
+        rhs: &[f64],
+        x: &mut [f64],
+        log: &mut Log,
+    ) -> Result<Solved> {
+        let solved = match &self.means {
+            Means::Factor(_) => self.solve_directly(comm, rhs, x, log)?,
+            Means::Iterations(_) => match self.iterate(comm, rhs, x, log) {
                 Ok(solved) if solved.report.converged => solved,
-                // Both ends are the same on every rank: they rest on reduced numbers.
-                failed if n_dofs > MAX_DIRECT_DOFS => failed?,
-                failed => {
-                    let matrix = iterated.matrix.into_rows(comm);
-                    second_try(comm, &matrix, system, x, options, failed, log)?
-                }
+                failed => self.second_try(comm, rhs, x, failed, log)?,
+            },
+        };
+        self.require_meaning(comm, x, &solved.report)?;
+        Ok(solved)
+    }
+
+    /// Collective. That the solution means something. In a singular system, or one that rounding makes so, it does not:
+    /// the backward error is at rounding level, but the residual is not, or `x` has grown until it has no energy to
+    /// speak of.
+    fn require_meaning(&self, comm: &Comm, x: &[f64], report: &SolveReport) -> Result<()> {
+        let advice = "look for parts that hang together at an edge or a point only, nearly free parts, extreme ratios \
+                      of stiffness, and very thin or flat elements";
+        let residual = report.true_residual;
+        if !residual.is_finite() {
+            let what =
+                "the solution is not a number: the system cannot be solved in double precision";
+            return Err(Error::model(what).advice(advice));
+        }
+        if report.converged || residual <= MAX_RESIDUAL {
+            return Ok(());
+        }
+        let mut force = vec![0.0; x.len()];
+        let energy = comm.sum(self.matrix.operator().apply_dot(comm, x, &mut force));
+        let largest_energy = self.matrix_norm * vector::dot(comm, x, x);
+        if report.backward_error <= ROUNDING_LEVEL || energy <= NO_ENERGY * largest_energy {
+            let what = format!(
+                "the system is nearly singular: something moves without resistance, and the best solution in double \
+                 precision has a relative residual of {residual:.1e}"
+            );
+            return Err(Error::model(what).advice(advice));
+        }
+        Ok(())
+    }
+
+    /// Collective. Conjugate gradients.
+    fn iterate(
+        &mut self,
+        comm: &Comm,
+        rhs: &[f64],
+        x: &mut [f64],
+        log: &mut Log,
+    ) -> Result<Solved> {
+        let Means::Iterations(built) = &mut self.means else {
+            unreachable!("the caller has looked")
+        };
+        let cg = CgOptions {
+            tolerance: self.options.tolerance,
+            max_iterations: self.options.max_iterations,
+            matrix_norm: self.matrix_norm,
+            flexible: built.is_single_precision,
+            window: built.window,
+            form: choose_form(comm, self.options.reductions),
+        };
+        let operators = System {
+            matrix: self.matrix.operator(),
+            preconditioner: &mut *built.operator,
+        };
+        let report = log.phase("solve", "solve", |log| {
+            let mut display = log.residual_display(self.options.tolerance);
+            conjugate_gradients(comm, operators, rhs, x, &cg, &mut |news| match news {
+                News::Residual(iteration, residual) => display.update(iteration, residual),
+                News::Change(text) => log.warn(format!("cg {text}")),
+            })
+        })?;
+        let mut reason = self.reason.clone();
+        if comm.n_ranks() > 1 && !report.form_reason.is_empty() {
+            log.note(&format!("  {}", report.form_reason));
+            reason = format!("{reason}; {}", report.form_reason);
+        }
+        for change in &report.changes {
+            reason = format!("{reason}; {change}");
+        }
+        Ok(Solved {
+            report,
+            method: "cg",
+            preconditioner: built.name,
+            reason,
+            hierarchy: built.hierarchy.clone(),
+        })
+    }
+
+    /// Collective. Solves by the factor.
+    fn solve_directly(
+        &self,
+        comm: &Comm,
+        rhs: &[f64],
+        x: &mut [f64],
+        log: &mut Log,
+    ) -> Result<Solved> {
+        let Means::Factor(factor) = &self.means else {
+            unreachable!("the caller has looked")
+        };
+        let report = log.phase("solve", "solve", |_| {
+            factor.solve(comm, self.matrix.operator(), rhs, x, self.options.tolerance)
+        })?;
+        Ok(Solved {
+            report,
+            method: "direct",
+            preconditioner: "none",
+            reason: self.reason.clone(),
+            hierarchy: Hierarchy::default(),
+        })
+    }
+
+    /// Collective. After iterations that failed, a factorization if `auto` may and can, which then stays the method. The
+    /// better of the two solutions is left in `x`.
+    fn second_try(
+        &mut self,
+        comm: &Comm,
+        rhs: &[f64],
+        x: &mut [f64],
+        failed: Result<Solved>,
+        log: &mut Log,
+    ) -> Result<Solved> {
+        let why = match &failed {
+            Ok(solved) => format!(
+                "cg did not converge in {} iterations (relative residual {:.1e})",
+                solved.report.iterations, solved.report.true_residual
+            ),
+            Err(error) => format!("cg failed ({error})"),
+        };
+        let changes = match &failed {
+            Ok(solved) if !solved.report.changes.is_empty() => {
+                format!("; cg {}", solved.report.changes.join("; "))
+            }
+            _ => String::new(),
+        };
+        let Stored::Slabs(slabs) = &self.matrix else {
+            return failed;
+        };
+        if !may_factorize(self.options, 3 * slabs.map().n_global()) {
+            return failed;
+        }
+        let rows = slabs.to_rows(comm);
+        let Some(factor) = try_factor(comm, &rows, self.nodes, self.options, &why, log)? else {
+            return failed;
+        };
+        drop(rows);
+        self.means = Means::Factor(factor);
+        self.reason = format!("direct, after {why}{changes}");
+        self.n_set_ups += 1;
+        let mut by_factor = vec![0.0; x.len()];
+        let solved = self.solve_directly(comm, rhs, &mut by_factor, log)?;
+        match failed {
+            Ok(iterated) if iterated.report.true_residual < solved.report.true_residual => {
+                Ok(iterated)
+            }
+            _ => {
+                x.copy_from_slice(&by_factor);
+                Ok(solved)
             }
         }
-    };
-    require_digits(&solved.report)?;
-    Ok(solved)
+    }
 }
 
-/// Collective. After iterations that failed, a factorization, if the model is small enough for one.
-fn second_try(
+/// Whether `auto` may turn to a factorization.
+fn may_factorize(options: &SolverOptions, n_dofs: u64) -> bool {
+    options.method == Method::Auto && n_dofs <= MAX_DIRECT_DOFS
+}
+
+/// Collective. The factor of a model that iterations failed on, with a warning; `None` if `auto` may not or cannot.
+///
+/// # Errors
+/// A matrix that is not positive definite, with the place, or too little memory.
+fn try_factor(
     comm: &Comm,
     matrix: &DistMatrix<3>,
-    system: &LinearSystem,
-    x: &mut [f64],
+    nodes: Nodes,
     options: &SolverOptions,
-    failed: Result<Solved>,
+    why: &str,
     log: &mut Log,
-) -> Result<Solved> {
-    let analysis = log.phase("setup", "order the matrix for factorization", |_| {
-        DirectAnalysis::new(comm, matrix)
-    })?;
-    let cost = analysis.cost();
-    if cost.flops > MAX_DIRECT_FLOPS || cost.memory > comm.broadcast(0, vec![available_memory()])[0]
-    {
-        return failed;
+) -> Result<Option<DirectSolver>> {
+    if !may_factorize(options, 3 * matrix.map().n_global()) {
+        return Ok(None);
     }
-    let why = match &failed {
-        Ok(solved) => format!(
-            "cg did not converge in {} iterations (relative residual {:.1e})",
-            solved.report.iterations, solved.report.true_residual
-        ),
-        Err(error) => format!("cg failed ({error})"),
-    };
+    let analysis = analyze(comm, matrix, log)?;
+    if !is_affordable(comm, &analysis) {
+        return Ok(None);
+    }
     log.warn(format!("{why}; trying a direct solution"));
-    let reason = format!("direct, after {why}");
-    log.note(&describe_cost(&reason, &analysis));
-    let report = factorize(comm, matrix, system, x, options.tolerance, analysis, log)?;
-    Ok(Solved::directly(report, reason))
+    factorize(comm, matrix, nodes, analysis, log).map(Some)
 }
 
-/// Bytes that the system can still give; infinite where it does not say.
-fn available_memory() -> f64 {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
-    kib.map_or(f64::INFINITY, |kib| 1024.0 * kib)
-}
-
-/// That the solution means something: in a nearly singular system a backward error at rounding level does not.
-fn require_digits(report: &SolveReport) -> Result<()> {
-    let advice = "look for parts that hang together at an edge or a point only, nearly free parts, extreme ratios of \
-                  stiffness, and very thin or flat elements";
-    if !report.true_residual.is_finite() {
-        let what = "the solution is not a number: the system cannot be solved in double precision";
-        return Err(Error::model(what).advice(advice));
+/// Collective. The form of the iterations; `None` to have it measured. Ranks of one host exchange a sum faster than the
+/// merged form moves its vectors, so there is nothing to measure, and the bits do not depend on it.
+fn choose_form(comm: &Comm, wanted: Reductions) -> Option<Form> {
+    match wanted {
+        Reductions::Two => Some(Form::Plain),
+        Reductions::One => Some(Form::Merged),
+        Reductions::Auto if comm.host_layout().n_hosts == 1 => Some(Form::Plain),
+        Reductions::Auto => None,
     }
-    if !report.converged
-        && report.backward_error <= ROUNDING_LEVEL
-        && report.true_residual > MAX_RESIDUAL
-    {
-        let what = format!(
-            "the system is nearly singular: the best solution in double precision has a relative residual of {:.1e}",
-            report.true_residual
-        );
-        return Err(Error::model(what).advice(advice));
-    }
-    Ok(())
 }
 
-/// The method that [`solve`] will use.
+/// Collective. The first row that holds a number that is not finite, in the numbers of the input.
+fn describe_not_finite(comm: &Comm, matrix: &DistMatrix<3>, nodes: Nodes) -> Error {
+    let n = matrix.map().n_owned();
+    let bad_rows = (0..n).flat_map(|row| {
+        let parts = [matrix.lower(), matrix.ghost()];
+        let blocks = parts.map(|part| part.row(row).map(|k| part.block(k)));
+        let values = blocks
+            .into_iter()
+            .flatten()
+            .flat_map(|b| b.iter().enumerate());
+        let bad = values.filter(|(_, value)| !value.is_finite());
+        bad.map(move |(at, _)| 3 * matrix.map().global(row) + at as u64 / 3)
+    });
+    // As a number that holds an integer exactly, infinite where there is none.
+    let first = bad_rows.min().map_or(f64::INFINITY, |dof| dof as f64);
+    let first = comm.min(first);
+    let place = if first.is_finite() {
+        format!("the first at {}", name_dof(comm, nodes, first as u64))
+    } else {
+        "in the sum of a row".to_owned()
+    };
+    Error::model(format!(
+        "the matrix holds numbers that are not finite, {place}"
+    ))
+    .advice("look for zero or huge values among the material data and the coordinates")
+}
+
+/// The method, and why.
+fn describe_reason(options: &SolverOptions, n_dofs: u64) -> String {
+    match options.method {
+        Method::Direct => "direct, asked for".to_owned(),
+        Method::Cg => "cg, asked for".to_owned(),
+        Method::Auto if n_dofs <= FEW_DOFS => {
+            format!("direct: {n_dofs} dof are no more than {FEW_DOFS}")
+        }
+        Method::Auto => format!("cg: {n_dofs} dof are more than {FEW_DOFS}"),
+    }
+}
+
+/// The method that [`LinearSolver`] will use.
 pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
     match options.method {
         Method::Direct => "direct".to_owned(),
@@ -175,215 +426,4 @@ pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
         }
         Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {FEW_DOFS}"),
     }
-}
-
-/// Collective. Orders, factorizes and solves.
-fn factorize_and_solve(
-    comm: &Comm,
-    matrix: &DistMatrix<3>,
-    system: &LinearSystem,
-    x: &mut [f64],
-    options: &SolverOptions,
-    reason: &str,
-    log: &mut Log,
-) -> Result<Solved> {
-    let label = "order the matrix for factorization";
-    let analysis = log.phase("setup", label, |_| DirectAnalysis::new(comm, matrix))?;
-    let available = comm.broadcast(0, vec![available_memory()])[0];
-    let wanted = analysis.cost().memory;
-    if wanted > available {
-        let what = format!(
-            "the direct solution would take about {:.0} MiB of memory, and {:.0} MiB are free",
-            wanted / MIB,
-            available / MIB
-        );
-        return Err(Error::machine(what).advice("use solver.method = \"cg\""));
-    }
-    log.note(&describe_cost(reason, &analysis));
-    let report = factorize(comm, matrix, system, x, options.tolerance, analysis, log)?;
-    Ok(Solved::directly(report, reason.to_owned()))
-}
-
-fn describe_cost(reason: &str, analysis: &DirectAnalysis<3>) -> String {
-    let cost = analysis.cost();
-    format!(
-        "solver: {reason}; {:.2e} entries in the factor, {:.1e} flop",
-        cost.factor_entries, cost.flops
-    )
-}
-
-/// Collective. Factorizes and solves.
-fn factorize(
-    comm: &Comm,
-    matrix: &DistMatrix<3>,
-    system: &LinearSystem,
-    x: &mut [f64],
-    tolerance: f64,
-    analysis: DirectAnalysis<3>,
-    log: &mut Log,
-) -> Result<SolveReport> {
-    let name_row = |comm: &Comm, row: u64| name_dof(comm, system.mesh, row);
-    let solver = log.phase("setup", "factorize", |_| {
-        analysis.factorize(comm, matrix, &name_row)
-    })?;
-    log.phase("solve", "solve", |_| {
-        solver.solve(comm, matrix, system.rhs, x, tolerance)
-    })
-}
-
-/// Collective. A global degree of freedom in the numbers of the input: "node 7 in direction x".
-fn name_dof(comm: &Comm, mesh: &LocalMesh, dof: u64) -> String {
-    let local = mesh
-        .nodes
-        .local(dof / 3)
-        .filter(|&n| n < mesh.nodes.n_owned());
-    let node = comm.sum_u64(local.map_or(0, |n| mesh.node_ids[n]));
-    format!(
-        "node {node} in direction {}",
-        ["x", "y", "z"][(dof % 3) as usize]
-    )
-}
-
-/// How iterations ended, and the matrix.
-struct Iterated {
-    outcome: Result<Solved>,
-    matrix: Stored,
-}
-
-/// The matrix as the iterations left it.
-enum Stored {
-    Rows(DistMatrix<3>),
-    Slabs(DistSymmetric<3>),
-}
-
-impl Stored {
-    /// Collective. By rows.
-    fn into_rows(self, comm: &Comm) -> DistMatrix<3> {
-        match self {
-            Stored::Rows(matrix) => matrix,
-            Stored::Slabs(matrix) => matrix.into_rows(comm),
-        }
-    }
-}
-
-/// Collective. Conjugate gradients with the preconditioner asked for. Once that is made, nobody needs the rows.
-fn iterate(
-    comm: &Comm,
-    matrix: DistMatrix<3>,
-    system: &LinearSystem,
-    x: &mut [f64],
-    options: &SolverOptions,
-    reason: &str,
-    log: &mut Log,
-) -> Iterated {
-    log.note(&format!("solver: {reason}"));
-    x.fill(0.0);
-    let built = log.phase("setup", "set up the preconditioner", |_| {
-        build(comm, &matrix, system, options)
-    });
-    let built = match built {
-        Ok(built) => built,
-        Err(error) => {
-            let (outcome, matrix) = (Err(error), Stored::Rows(matrix));
-            return Iterated { outcome, matrix };
-        }
-    };
-    built.description.iter().for_each(|line| log.note(line));
-    let (matrix_norm, matrix) = log.phase("setup", "matrix in slabs", |_| {
-        (matrix.norm_inf(comm), DistSymmetric::new(matrix))
-    });
-    let cg = CgOptions {
-        tolerance: options.tolerance,
-        max_iterations: options.max_iterations,
-        matrix_norm,
-        flexible: built.is_single_precision,
-    };
-    let operators = System {
-        matrix: &matrix,
-        preconditioner: &*built.operator,
-    };
-    let report = log.phase("solve", "solve", |log| {
-        let mut display = log.residual_display(options.tolerance);
-        conjugate_gradients(comm, operators, system.rhs, x, &cg, &mut |i, r| {
-            display.update(i, r)
-        })
-    });
-    let outcome = report.map(|report| Solved {
-        report,
-        method: "cg",
-        preconditioner: built.name,
-        reason: reason.to_owned(),
-        levels: built.levels,
-    });
-    let matrix = Stored::Slabs(matrix);
-    Iterated { outcome, matrix }
-}
-
-/// A preconditioner with what is to be told of it.
-struct Built {
-    operator: Box<dyn LinearOperator>,
-    name: &'static str,
-    /// Whether it is a fixed symmetric operator only up to the rounding of single precision.
-    is_single_precision: bool,
-    levels: Vec<Level>,
-    /// Lines for the log.
-    description: Vec<String>,
-}
-
-impl Built {
-    fn plain(operator: Box<dyn LinearOperator>, name: &'static str) -> Self {
-        Built {
-            operator,
-            name,
-            is_single_precision: false,
-            levels: Vec::new(),
-            description: Vec::new(),
-        }
-    }
-}
-
-/// Collective. The preconditioner asked for; multigrid where none was.
-fn build(
-    comm: &Comm,
-    matrix: &DistMatrix<3>,
-    system: &LinearSystem,
-    options: &SolverOptions,
-) -> Result<Built> {
-    Ok(match options.preconditioner {
-        Preconditioner::Jacobi => Built::plain(Box::new(Jacobi::new(comm, matrix)?), "jacobi"),
-        Preconditioner::BlockJacobi => {
-            Built::plain(Box::new(BlockJacobi::new(comm, matrix)?), "block_jacobi")
-        }
-        Preconditioner::Amg | Preconditioner::Auto => multigrid(comm, matrix, system)?,
-    })
-}
-
-/// Collective. Multigrid with the rigid-body modes, over the corners of second-order elements.
-fn multigrid(comm: &Comm, matrix: &DistMatrix<3>, system: &LinearSystem) -> Result<Built> {
-    let LinearSystem { mesh, fixed, .. } = *system;
-    let coords = &mesh.coords[..mesh.nodes.n_owned()];
-    let near_nullspace = rigid_body_modes(comm, coords, fixed.iter().map(|(dof, _)| *dof));
-    let parents = corner_parents(comm, mesh);
-    let nodes = NodeData {
-        near_nullspace,
-        parents: parents.as_deref(),
-    };
-    let amg = Amg::new(comm, matrix, nodes, &AmgOptions::default())?;
-    let report = amg.report();
-    let levels = report
-        .levels
-        .iter()
-        .map(|l| Level {
-            rows: l.rows,
-            nonzeros: l.nonzeros,
-        })
-        .collect();
-    let description = report.lines();
-    Ok(Built {
-        operator: Box::new(amg),
-        name: "amg",
-        is_single_precision: true,
-        levels,
-        description,
-    })
 }

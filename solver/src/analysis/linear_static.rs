@@ -2,7 +2,7 @@
 //!
 //! Invariant: a function of the ranks and the model; reads no file and writes none.
 
-use super::linear_solve::{self, LinearSystem, Solved};
+use super::linear_solve::{LinearSolver, Nodes, Solved};
 use crate::assembly::{
     BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
     temperature_changes,
@@ -49,7 +49,9 @@ impl Solution {
             true_residual: solved.report.true_residual,
             backward_error: solved.report.backward_error,
             history: solved.report.history.clone(),
-            levels: solved.levels.clone(),
+            levels: solved.hierarchy.levels.clone(),
+            operator_complexity: solved.hierarchy.operator_complexity,
+            levels_mib: solved.hierarchy.memory_mib,
         };
         summary.results = self.totals.clone();
     }
@@ -85,12 +87,12 @@ pub fn solve(
     let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.lower, rows.ghost);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
-    let system = LinearSystem {
-        rhs: &rhs,
+    let nodes = Nodes {
         mesh: &model.mesh,
         fixed: &model.fixed,
     };
-    let solved = linear_solve::solve(comm, matrix, &system, free, options, log)?;
+    let solved =
+        LinearSolver::new(comm, matrix, nodes, options, log)?.solve_next(comm, &rhs, free, log)?;
     warn_of_precision(&solved, options, log);
     let solution = log.phase("recover", "strains, stresses, reactions", |_| {
         recover(comm, model, halo, solved, displacement, &external)

@@ -57,10 +57,7 @@ impl Symbolic {
     pub(super) fn memory(&self) -> usize {
         let pattern = (self.column_start.len() + self.row_index.len()) * size_of::<usize>();
         let values = (self.row_index.len() + self.n_entries()) * size_of::<f64>();
-        let row_numbers = match self.symbolic.raw() {
-            SymbolicCholeskyRaw::Simplicial(s) => s.row_idx().len(),
-            SymbolicCholeskyRaw::Supernodal(s) => s.row_idx().len(),
-        };
+        let row_numbers = n_row_numbers(&self.symbolic);
         pattern + values + row_numbers * size_of::<usize>() + self.scratch().size_bytes()
     }
 
@@ -83,6 +80,14 @@ impl Symbolic {
                 }))
             }
         }
+    }
+}
+
+/// Row numbers that the pattern of a factor stores.
+fn n_row_numbers(symbolic: &SymbolicCholesky<usize>) -> usize {
+    match symbolic.raw() {
+        SymbolicCholeskyRaw::Simplicial(s) => s.row_idx().len(),
+        SymbolicCholeskyRaw::Supernodal(s) => s.row_idx().len(),
     }
 }
 
@@ -199,6 +204,12 @@ impl Factor {
         let factor = Factor { symbolic, values };
         factor.check_pivots(a)?;
         Ok(factor)
+    }
+
+    /// Memory of the factor, bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let row_numbers = n_row_numbers(&self.symbolic);
+        self.values.len() * size_of::<f64>() + row_numbers * size_of::<usize>()
     }
 
     /// Finds pivots that are zero but for rounding.

@@ -131,10 +131,10 @@ impl DirectSolver {
     ///
     /// # Errors
     /// Too little memory, or a right-hand side that is not finite.
-    pub fn solve<const B: usize>(
+    pub fn solve(
         &self,
         comm: &Comm,
-        matrix: &DistMatrix<B>,
+        matrix: &dyn LinearOperator,
         b: &[f64],
         x: &mut [f64],
         tolerance: f64,
@@ -258,19 +258,19 @@ mod tests {
                     "{report:?}"
                 );
 
-                let preconditioner = BlockJacobi::new(comm, &matrix).expect("positive definite");
+                let mut preconditioner =
+                    BlockJacobi::new(comm, &matrix).expect("positive definite");
                 let system = System {
                     matrix: &matrix,
-                    preconditioner: &preconditioner,
+                    preconditioner: &mut preconditioner,
                 };
                 let options = CgOptions {
                     tolerance: 1e-12,
-                    max_iterations: 1000,
                     matrix_norm: matrix.norm_inf(comm),
-                    flexible: false,
+                    ..CgOptions::default()
                 };
                 let mut by_cg = vec![0.0; b.len()];
-                conjugate_gradients(comm, system, b, &mut by_cg, &options, &mut |_, _| ())
+                conjugate_gradients(comm, system, b, &mut by_cg, &options, &mut |_| ())
                     .expect("it is solved");
                 let scale = comm.max(x.iter().fold(0.0, |m: f64, x| m.max(x.abs())));
                 assert!(

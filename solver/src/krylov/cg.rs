@@ -4,14 +4,21 @@
 //! computed whenever the recursive one meets the tolerance, and if it does not, the method starts again from there,
 //! until the tolerance is met or a restart brings no progress: then the backward error decides.
 //!
+//! A preconditioner in single precision may lose what makes it one: the residual no longer falls, or a scalar product
+//! that must be positive is not. Then the method helps itself: it starts again from the true residual, after that with a
+//! preconditioner made stronger, and only then gives up. Each step is reported, and the solution returned is the best
+//! that a step ended with.
+//!
 //! Invariant: knows the matrix and the preconditioner as operators only; every rank takes the same decisions, since
 //! all of them rest on reduced numbers.
 
-use super::report::{Norms, SolveReport, norm_of_rhs};
-use crate::linalg::{LinearOperator, vector};
+use super::form::{Form, Timing};
+use super::iterate::{End, not_definite};
+use super::report::{Norms, ROUNDING_LEVEL, SolveReport, norm_of_rhs};
+use crate::linalg::{LinearOperator, Preconditioner, vector};
 use fem_mesh::{Comm, Error, Result};
 
-/// A restart that does not lower the true residual below this part of the one before ends the method.
+/// A start that does not lower the true residual below this part of the one before has made no progress.
 const PROGRESS: f64 = 0.5;
 
 /// The recursive residual is not followed further down than by this factor: the true one stays behind long before.
@@ -24,7 +31,10 @@ const RESTART_AIM: f64 = 0.1;
 /// lost.
 const RESTART_STEP: f64 = 0.01;
 
-/// When to stop.
+/// Iterations that got stuck are restarted again only if the true residual is below this part of the lowest before.
+const RESTART_GAIN: f64 = 0.01;
+
+/// When to stop, and how to go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CgOptions {
     /// Wanted ‖b - A x‖ / ‖b‖, greater than 0.
@@ -36,25 +46,51 @@ pub struct CgOptions {
     /// Whether the preconditioner may deviate from a fixed symmetric operator, as one in single precision does: each
     /// search direction is then made conjugate to the one before by its own scalar product.
     pub flexible: bool,
+    /// Iterations in which the residual must reach a new low: otherwise the method changes something.
+    pub window: usize,
+    /// Form of the iterations; `None`: the faster one, by measurement.
+    pub form: Option<Form>,
 }
 
-/// Called with the number of the iteration and the relative residual there.
-pub type Progress<'a> = dyn FnMut(usize, f64) + 'a;
+impl Default for CgOptions {
+    /// To 1e-8 in 2000 iterations of the plain form, with a fixed preconditioner; the norm of the matrix is not known.
+    fn default() -> Self {
+        CgOptions {
+            tolerance: 1e-8,
+            max_iterations: 2000,
+            matrix_norm: 0.0,
+            flexible: false,
+            window: usize::MAX,
+            form: Some(Form::Plain),
+        }
+    }
+}
+
+/// What happens while the method runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum News<'a> {
+    /// The relative residual at the start (iteration 0) or after an iteration.
+    Residual(usize, f64),
+    /// The method changed something, since it made no progress as it was.
+    Change(&'a str),
+}
+
+/// Called with the news.
+pub type Progress<'a> = dyn FnMut(News) + 'a;
 
 /// A symmetric positive definite system: the matrix and an approximation of its inverse.
-#[derive(Clone, Copy)]
 pub struct System<'a> {
     /// The matrix A.
     pub matrix: &'a dyn LinearOperator,
-    /// The preconditioner, symmetric positive definite as well.
-    pub preconditioner: &'a dyn LinearOperator,
+    /// The preconditioner, symmetric positive definite as well. The method may strengthen it.
+    pub preconditioner: &'a mut dyn Preconditioner,
 }
 
 /// Collective. Solves A x = b from the start vector in `x`; a zero `b` gives zero without an iteration.
 ///
 /// Hestenes and Stiefel, J. Res. Nat. Bur. Stand. 49 (1952) 409, as in Saad, Iterative Methods for Sparse Linear
-/// Systems, 2nd ed., algorithm 9.1. Two reductions over the ranks an iteration. The flexible variant (Notay, SIAM J.
-/// Sci. Comput. 22 (2000) 1444, with truncation to one direction) takes three, and one vector more.
+/// Systems, 2nd ed., algorithm 9.1; the flexible variant as in Notay, SIAM J. Sci. Comput. 22 (2000) 1444, with
+/// truncation to one direction. Reductions over the ranks: see [`Form`].
 ///
 /// An iteration that runs out of `max_iterations` is no error: see [`SolveReport::converged`].
 ///
@@ -73,55 +109,84 @@ pub fn conjugate_gradients(
         x.fill(0.0);
         return Ok(SolveReport::of_zero());
     }
-    let mut cg = Cg::new(system, options, norm_b);
-    let mut residual = cg.true_residual(comm, b, x)?;
-    cg.record(residual, progress);
-    let mut aim = options.tolerance.max(LEAP * residual);
-    let mut stalled = false;
-    while residual > options.tolerance && cg.iterations < options.max_iterations {
-        if options.flexible {
-            cg.run_flexible(comm, x, aim, progress)?;
-        } else {
-            cg.run(comm, x, aim, progress)?;
-        }
-        let before = residual;
-        residual = cg.true_residual(comm, b, x)?;
-        if residual > PROGRESS * before {
-            stalled = cg.iterations < options.max_iterations;
-            break;
-        }
-        aim = (RESTART_AIM * options.tolerance).max(RESTART_STEP * residual);
-    }
-    let norm_x = vector::norm(comm, x);
-    Ok(cg.report(residual, norm_x, stalled))
+    Cg::new(comm, system, *options, norm_b, x).solve(comm, b, x, progress)
 }
 
 /// The vectors and counters of one solution.
-struct Cg<'a> {
-    system: System<'a>,
-    options: &'a CgOptions,
-    norm_b: f64,
+pub(super) struct Cg<'a> {
+    pub(super) system: System<'a>,
+    pub(super) options: CgOptions,
+    pub(super) norm_b: f64,
     /// Residual: true at a start, then recursive.
-    r: Vec<f64>,
-    /// Preconditioned residual, and A p while that is needed.
-    z: Vec<f64>,
+    pub(super) r: Vec<f64>,
+    /// Preconditioned residual.
+    pub(super) z: Vec<f64>,
     /// Search direction.
-    p: Vec<f64>,
-    /// A p in the flexible variant; empty otherwise.
-    q: Vec<f64>,
-    iterations: usize,
+    pub(super) p: Vec<f64>,
+    /// A p.
+    pub(super) q: Vec<f64>,
+    /// A z in the merged form; empty otherwise.
+    pub(super) w: Vec<f64>,
+    pub(super) iterations: usize,
     history: Vec<f64>,
+    form: Form,
+    form_reason: String,
+    changes: Vec<String>,
+}
+
+/// Where the method stands between two starts.
+struct Stand {
+    /// True residual.
+    residual: f64,
+    /// Lowest true residual at a start with the preconditioner as it is, and whether there was a restart to get on.
+    lowest: f64,
+    is_restarted: bool,
+    /// The solution that the best start so far ended with, and its true residual; kept from the second start on.
+    best: Option<(f64, Vec<f64>)>,
+}
+
+impl Stand {
+    /// Keeps the solution if it is the best that a start ended with.
+    fn keep(&mut self, x: &[f64]) {
+        match &mut self.best {
+            None => self.best = Some((self.residual, x.to_vec())),
+            Some((residual, best)) if self.residual < *residual => {
+                *residual = self.residual;
+                best.copy_from_slice(x);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Goes back to the best solution if that of the last start is worse.
+    fn restore_best(&mut self, x: &mut [f64]) {
+        if let Some((residual, best)) = &self.best
+            && *residual < self.residual
+        {
+            self.residual = *residual;
+            x.copy_from_slice(best);
+        }
+    }
 }
 
 impl<'a> Cg<'a> {
-    fn new(system: System<'a>, options: &'a CgOptions, norm_b: f64) -> Self {
+    /// Collective, if the form is to be measured.
+    fn new(
+        comm: &Comm,
+        system: System<'a>,
+        options: CgOptions,
+        norm_b: f64,
+        x: &mut [f64],
+    ) -> Self {
         let zeros = vec![0.0; system.matrix.n_owned()];
-        let q = if options.flexible {
-            zeros.clone()
-        } else {
-            Vec::new()
+        let (r, z, mut p, q) = (zeros.clone(), zeros.clone(), zeros.clone(), zeros);
+        let (form, form_reason) = match options.form {
+            Some(form) => (form, String::new()),
+            None => {
+                let timing = Timing::measure(comm, x, &z, &mut p);
+                (timing.choose(), timing.describe())
+            }
         };
-        let (r, z, p) = (zeros.clone(), zeros.clone(), zeros);
         Cg {
             system,
             options,
@@ -130,9 +195,103 @@ impl<'a> Cg<'a> {
             z,
             p,
             q,
+            w: Vec::new(),
             iterations: 0,
             history: Vec::new(),
+            form,
+            form_reason,
+            changes: Vec::new(),
         }
+    }
+
+    /// Collective. One start after the other, until the tolerance is met or nothing helps.
+    fn solve(
+        mut self,
+        comm: &Comm,
+        b: &[f64],
+        x: &mut [f64],
+        progress: &mut Progress,
+    ) -> Result<SolveReport> {
+        let tolerance = self.options.tolerance;
+        let residual = self.true_residual(comm, b, x)?;
+        self.record(residual, progress);
+        let mut stand = Stand {
+            residual,
+            lowest: residual,
+            is_restarted: false,
+            best: None,
+        };
+        let mut aim = tolerance.max(LEAP * residual);
+        let mut is_stalled = false;
+        while stand.residual > tolerance && self.iterations < self.options.max_iterations {
+            let (first, before) = (self.iterations, stand.residual);
+            let end = match self.form {
+                Form::Plain => self.run_plain(comm, x, before, aim, progress)?,
+                Form::Merged => self.run_merged(comm, x, before, aim, progress)?,
+            };
+            stand.residual = self.true_residual(comm, b, x)?;
+            if stand.residual <= tolerance || end == End::OutOfIterations {
+                break;
+            }
+            if end == End::Reached && stand.residual <= PROGRESS * before {
+                aim = (RESTART_AIM * tolerance).max(RESTART_STEP * stand.residual);
+            } else {
+                let n_iterations = self.iterations - first;
+                is_stalled = end == End::Reached && self.is_at_rounding_level(comm, &stand, x)
+                    || !self.change(end, n_iterations, &mut stand, progress);
+                if is_stalled {
+                    require_operators(end, self.iterations)?;
+                    break;
+                }
+                aim = tolerance.max(LEAP * stand.residual);
+            }
+            stand.lowest = stand.lowest.min(stand.residual);
+            stand.keep(x);
+        }
+        stand.restore_best(x);
+        let norm_x = vector::norm(comm, x);
+        Ok(self.report(stand.residual, norm_x, is_stalled))
+    }
+
+    /// What to do after a start of `n_iterations` that ended without success: changes it, or returns `false` if nothing
+    /// is left.
+    fn change(
+        &mut self,
+        end: End,
+        n_iterations: usize,
+        stand: &mut Stand,
+        progress: &mut Progress,
+    ) -> bool {
+        let why = match end {
+            End::Reached | End::OutOfIterations => "the true residual did not follow".to_owned(),
+            End::Stagnated => format!(
+                "the residual had not fallen for {} iterations",
+                self.options.window
+            ),
+            End::PreconditionerFailed => "the preconditioner was not positive definite".to_owned(),
+            End::MatrixFailed => "the search direction had no positive energy".to_owned(),
+        };
+        let gets_on = !stand.is_restarted || stand.residual <= RESTART_GAIN * stand.lowest;
+        let what = if end != End::Reached && n_iterations > 0 && gets_on {
+            stand.is_restarted = true;
+            "restarted".to_owned()
+        } else if self.form == Form::Merged {
+            self.form = Form::Plain;
+            stand.is_restarted = false;
+            "went on with two reductions an iteration".to_owned()
+        } else if let Some(how) = self.system.preconditioner.strengthen() {
+            stand.is_restarted = false;
+            format!("went on with {how}")
+        } else {
+            return false;
+        };
+        let text = format!(
+            "{what} after {} iterations at a true residual of {:.1e}: {why}",
+            self.iterations, stand.residual
+        );
+        progress(News::Change(&text));
+        self.changes.push(text);
+        true
     }
 
     /// Collective. Leaves b - A x in `r`; returns its norm relative to that of b.
@@ -142,87 +301,12 @@ impl<'a> Cg<'a> {
         self.finite(rr.sqrt() / self.norm_b, "residual")
     }
 
-    /// Collective. Iterates from the residual in `r` until the recursive one is down to `aim` or iterations run out.
-    fn run(&mut self, comm: &Comm, x: &mut [f64], aim: f64, progress: &mut Progress) -> Result<()> {
-        let System {
-            matrix,
-            preconditioner,
-        } = self.system;
-        preconditioner.apply(comm, &self.r, &mut self.z);
-        let rz = vector::dot(comm, &self.r, &self.z);
-        let mut rz = self.positive(rz, "preconditioner")?;
-        self.p.copy_from_slice(&self.z);
-        while self.iterations < self.options.max_iterations {
-            matrix.apply(comm, &self.p, &mut self.z);
-            let pq = vector::dot(comm, &self.p, &self.z);
-            let alpha = rz / self.positive(pq, "matrix")?;
-            let rr = vector::step_and_norm(alpha, &self.p, &self.z, x, &mut self.r);
-            self.iterations += 1;
-            preconditioner.apply(comm, &self.r, &mut self.z);
-            let mut sums = [rr, vector::local_dot(&self.r, &self.z)];
-            comm.sum_into(&mut sums);
-            let residual = self.finite(sums[0].sqrt() / self.norm_b, "residual")?;
-            self.record(residual, progress);
-            if residual <= aim {
-                break;
-            }
-            let rz_new = self.positive(sums[1], "preconditioner")?;
-            vector::axpby(1.0, &self.z, rz_new / rz, &mut self.p);
-            rz = rz_new;
-        }
-        Ok(())
-    }
-
-    /// As [`Cg::run`], for a preconditioner that is not quite the same symmetric operator every time. The last
-    /// iteration does not apply it.
-    fn run_flexible(
-        &mut self,
-        comm: &Comm,
-        x: &mut [f64],
-        aim: f64,
-        progress: &mut Progress,
-    ) -> Result<()> {
-        let System {
-            matrix,
-            preconditioner,
-        } = self.system;
-        self.p.fill(0.0);
-        self.q.fill(0.0);
-        // (r, z), and the step of the iteration before.
-        let (mut rz, mut alpha) = (1.0, 0.0);
-        while self.iterations < self.options.max_iterations {
-            preconditioner.apply(comm, &self.r, &mut self.z);
-            let [rz_new, qz] = vector::dots(comm, [(&self.r, &self.z), (&self.q, &self.z)]);
-            let rz_new = self.positive(rz_new, "preconditioner")?;
-            // (z, r - r_before) over (z, r) before; the residual changed by -alpha q.
-            vector::axpby(1.0, &self.z, -alpha * qz / rz, &mut self.p);
-            matrix.apply(comm, &self.p, &mut self.q);
-            let [pq, pr] = vector::dots(comm, [(&self.p, &self.q), (&self.p, &self.r)]);
-            alpha = pr / self.positive(pq, "matrix")?;
-            let rr = comm.sum(vector::step_and_norm(
-                alpha,
-                &self.p,
-                &self.q,
-                x,
-                &mut self.r,
-            ));
-            self.iterations += 1;
-            let residual = self.finite(rr.sqrt() / self.norm_b, "residual")?;
-            self.record(residual, progress);
-            if residual <= aim {
-                break;
-            }
-            rz = rz_new;
-        }
-        Ok(())
-    }
-
-    fn record(&mut self, residual: f64, progress: &mut Progress) {
+    pub(super) fn record(&mut self, residual: f64, progress: &mut Progress) {
         self.history.push(residual);
-        progress(self.iterations, residual);
+        progress(News::Residual(self.iterations, residual));
     }
 
-    fn finite(&self, value: f64, name: &str) -> Result<f64> {
+    pub(super) fn finite(&self, value: f64, name: &str) -> Result<f64> {
         if value.is_finite() {
             return Ok(value);
         }
@@ -234,276 +318,38 @@ impl<'a> Cg<'a> {
             .advice("look for zero or huge values among the material data and the coordinates"))
     }
 
-    /// Checks a scalar product (v, M v) of the operator `name`.
-    fn positive(&self, product: f64, name: &str) -> Result<f64> {
-        let product = self.finite(product, name)?;
-        if product > 0.0 {
-            return Ok(product);
-        }
-        let n = self.iterations;
-        let what = format!(
-            "the {name} is not positive definite: found in iteration {n} of the conjugate gradients"
-        );
-        Err(Error::model(what)
-            .advice("is the model restrained, and are all material data positive?"))
-    }
-
-    fn report(self, true_residual: f64, norm_x: f64, stalled: bool) -> SolveReport {
-        let norms = Norms {
+    fn norms(&self, true_residual: f64, norm_x: f64) -> Norms {
+        Norms {
             residual: true_residual * self.norm_b,
             rhs: self.norm_b,
             solution: norm_x,
             matrix: self.options.matrix_norm,
-        };
+        }
+    }
+
+    /// Collective. Whether double precision has nothing better than `x`.
+    fn is_at_rounding_level(&self, comm: &Comm, stand: &Stand, x: &[f64]) -> bool {
+        let norm_x = vector::norm(comm, x);
+        self.norms(stand.residual, norm_x).backward_error() <= ROUNDING_LEVEL
+    }
+
+    fn report(self, true_residual: f64, norm_x: f64, is_stalled: bool) -> SolveReport {
+        let norms = self.norms(true_residual, norm_x);
         SolveReport {
             iterations: self.iterations,
-            ..SolveReport::new(norms, self.options.tolerance, stalled, self.history)
+            changes: self.changes,
+            form: self.form,
+            form_reason: self.form_reason,
+            ..SolveReport::new(norms, self.options.tolerance, is_stalled, self.history)
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{CgOptions, System, conjugate_gradients};
-    use crate::krylov::{ROUNDING_LEVEL, SolveReport};
-    use crate::linalg::sample::{distribute, laplace_grid, noise, owned_rows, spring_grid};
-    use crate::linalg::{BlockCsr, DistMatrix, LinearOperator};
-    use crate::precond::{BlockJacobi, Jacobi};
-    use fem_mesh::comm::run_threads;
-    use fem_mesh::{Comm, ErrorKind, Result};
-
-    /// Solves with block-Jacobi from zero.
-    fn solve<const B: usize>(
-        comm: &Comm,
-        a: &DistMatrix<B>,
-        b: &[f64],
-        options: CgOptions,
-    ) -> Result<(Vec<f64>, SolveReport)> {
-        let preconditioner = BlockJacobi::new(comm, a)?;
-        let system = System {
-            matrix: a,
-            preconditioner: &preconditioner,
-        };
-        let options = CgOptions {
-            matrix_norm: a.norm_inf(comm),
-            ..options
-        };
-        let mut x = vec![0.0; b.len()];
-        let report = conjugate_gradients(comm, system, b, &mut x, &options, &mut |_, _| ())?;
-        Ok((x, report))
-    }
-
-    fn to(tolerance: f64) -> CgOptions {
-        CgOptions {
-            tolerance,
-            max_iterations: 2000,
-            matrix_norm: 0.0,
-            flexible: false,
-        }
-    }
-
-    fn check_on_ranks<const B: usize>(a: &BlockCsr<f64, B>) {
-        let b = noise(a.n_rows * B, 5);
-        let comm = Comm::alone();
-        let (expected, alone) =
-            solve(&comm, &distribute(&comm, a), &b, to(1e-12)).expect("it is positive definite");
-        assert!(alone.converged && !alone.at_rounding_level, "{alone:?}");
-        let scale = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        for n_ranks in 1..=4 {
-            run_threads(n_ranks, |comm| {
-                let rows = owned_rows(comm, a.n_rows);
-                let mine = rows.start * B..rows.end * B;
-                let matrix = distribute(comm, a);
-                let (x, report) = solve(comm, &matrix, &b[mine.clone()], to(1e-12))
-                    .expect("it is positive definite");
-                assert!(report.true_residual <= 1e-12);
-                assert!(report.iterations.abs_diff(alone.iterations) <= 1);
-                assert_eq!(report.history.len(), report.iterations + 1);
-                for (x, expected) in x.iter().zip(&expected[mine]) {
-                    assert!((x - expected).abs() < 1e-10 * scale, "{x} {expected}");
-                }
-            });
-        }
-    }
-
-    #[test]
-    fn one_to_four_ranks_find_the_same_solution() {
-        check_on_ranks(&spring_grid(6, 10.0));
-        check_on_ranks(&laplace_grid(8));
-    }
-
-    #[test]
-    fn point_jacobi_needs_more_iterations_than_block_jacobi() {
-        let a = spring_grid(8, 100.0);
-        run_threads(2, |comm| {
-            let matrix = distribute(comm, &a);
-            let b = vec![1.0; matrix.n_owned()];
-            let (by_blocks, report) =
-                solve(comm, &matrix, &b, to(1e-10)).expect("it is positive definite");
-            let preconditioner = Jacobi::new(comm, &matrix).expect("its diagonal is positive");
-            let system = System {
-                matrix: &matrix,
-                preconditioner: &preconditioner,
-            };
-            let mut x = vec![0.0; b.len()];
-            let mut seen = Vec::new();
-            let mut progress = |iteration: usize, residual: f64| seen.push((iteration, residual));
-            let point = conjugate_gradients(comm, system, &b, &mut x, &to(1e-10), &mut progress)
-                .expect("it is positive definite");
-            assert!(
-                point.converged && point.iterations > report.iterations,
-                "{} {}",
-                point.iterations,
-                report.iterations
-            );
-            assert_eq!(seen.len(), point.history.len());
-            assert_eq!(
-                seen.last(),
-                Some(&(point.iterations, point.history[point.iterations]))
-            );
-            let scale = x.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-            assert!(
-                x.iter()
-                    .zip(&by_blocks)
-                    .all(|(x, y)| (x - y).abs() < 1e-6 * scale)
-            );
-        });
-    }
-
-    #[test]
-    fn the_number_of_threads_does_not_change_a_bit() {
-        let a = spring_grid(23, 10.0);
-        let b = noise(a.n_rows * 3, 5);
-        let run = |n_threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(n_threads)
-                .build()
-                .expect("threads start");
-            let options = CgOptions {
-                max_iterations: 12,
-                ..to(1e-10)
-            };
-            pool.install(|| {
-                let comm = Comm::alone();
-                let (x, report) = solve(&comm, &distribute(&comm, &a), &b, options)
-                    .expect("it is positive definite");
-                assert!(!report.converged && report.iterations == 12);
-                (x, report.history)
-            })
-        };
-        let one = run(1);
-        assert_eq!(one, run(2));
-        assert_eq!(one, run(3));
-    }
-
-    #[test]
-    fn a_zero_right_hand_side_needs_no_iteration() {
-        run_threads(2, |comm| {
-            let matrix = distribute(comm, &laplace_grid(3));
-            let b = vec![0.0; matrix.n_owned()];
-            let system = System {
-                matrix: &matrix,
-                preconditioner: &matrix,
-            };
-            let mut x = vec![1.0; b.len()];
-            let report = conjugate_gradients(comm, system, &b, &mut x, &to(1e-8), &mut |_, _| ())
-                .expect("it is solved");
-            assert!(report.converged && report.iterations == 0);
-            assert!(x.iter().all(|&x| x == 0.0));
-        });
-    }
-
-    #[test]
-    fn drift_of_the_residual_is_made_good_by_a_restart() {
-        // Stiffnesses so unlike that the recursive residual meets the tolerance before the true one does.
-        let a = spring_grid(4, 1e5);
-        let comm = Comm::alone();
-        let b = vec![1.0; a.n_rows * 3];
-        let (_, report) =
-            solve(&comm, &distribute(&comm, &a), &b, to(1e-9)).expect("it is positive definite");
-        let first = report.history.iter().position(|&r| r <= 1e-9);
-        assert!(
-            first.is_some_and(|first| first < report.iterations),
-            "no restart was needed"
-        );
-        assert!(
-            report.true_residual <= 1e-9 && !report.at_rounding_level,
-            "{}",
-            report.true_residual
-        );
-    }
-
-    #[test]
-    fn a_tolerance_out_of_reach_ends_at_rounding_level() {
-        let a = spring_grid(3, 1e7);
-        run_threads(2, |comm| {
-            let matrix = distribute(comm, &a);
-            let b = vec![1.0; matrix.n_owned()];
-            let (_, report) = solve(comm, &matrix, &b, to(1e-12)).expect("it is positive definite");
-            assert!(report.true_residual > 1e-9, "{}", report.true_residual);
-            assert!(
-                report.at_rounding_level && report.converged,
-                "{}",
-                report.backward_error
-            );
-        });
-    }
-
-    #[test]
-    fn a_small_backward_error_before_the_end_is_no_solution() {
-        let a = spring_grid(4, 1e9);
-        run_threads(2, |comm| {
-            let matrix = distribute(comm, &a);
-            let b = vec![1.0; matrix.n_owned()];
-            let options = CgOptions {
-                max_iterations: 1000,
-                ..to(1e-9)
-            };
-            let (_, report) = solve(comm, &matrix, &b, options).expect("it is positive definite");
-            assert!(
-                report.iterations == 1000 && !report.converged && !report.at_rounding_level,
-                "{report:?}"
-            );
-            assert!(
-                report.backward_error < ROUNDING_LEVEL,
-                "{}",
-                report.backward_error
-            );
-        });
-    }
-
-    #[test]
-    fn indefinite_matrices_and_nan_are_refused() {
-        let message = |matrix: [[f64; 1]; 1], b: f64| {
-            let blocks = (0..8).map(|row| (row, row, if row == 6 { matrix } else { [[1.0]] }));
-            let a = BlockCsr::from_blocks(8, 8, blocks.collect());
-            let mut text = String::new();
-            let found = std::sync::Mutex::new(&mut text);
-            run_threads(2, |comm| {
-                let matrix = distribute(comm, &a);
-                let identity = distribute(
-                    comm,
-                    &BlockCsr::from_blocks(8, 8, (0..8).map(|i| (i, i, [[1.0]])).collect()),
-                );
-                let system = System {
-                    matrix: &matrix,
-                    preconditioner: &identity,
-                };
-                let b = vec![b; matrix.n_owned()];
-                let mut x = vec![0.0; b.len()];
-                let Err(error) =
-                    conjugate_gradients(comm, system, &b, &mut x, &to(1e-8), &mut |_, _| ())
-                else {
-                    panic!("accepted");
-                };
-                assert_eq!(error.kind(), ErrorKind::Model);
-                **found.lock().expect("no rank panicked") = error.to_string();
-            });
-            text
-        };
-        assert!(message([[-9.0]], 1.0).starts_with("the matrix is not positive definite"));
-        assert!(message([[f64::NAN]], 1.0).contains("not finite"));
-        assert!(message([[1.0]], f64::INFINITY).starts_with("the right-hand side holds numbers"));
-        assert!(message([[1.0]], 1e-160).contains("too small"));
+/// That it was not an operator without the properties it must have that ended the method.
+fn require_operators(end: End, iteration: usize) -> Result<()> {
+    match end {
+        End::PreconditionerFailed => Err(not_definite("preconditioner", iteration)),
+        End::MatrixFailed => Err(not_definite("matrix", iteration)),
+        End::Reached | End::OutOfIterations | End::Stagnated => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the same for every method; rests on the true residual, never on one that a method carries along.
 
+use super::form::Form;
 use crate::linalg::vector;
 use fem_mesh::{Comm, Error, Result};
 
@@ -32,6 +33,12 @@ pub struct SolveReport {
     /// Whether the tolerance was not met, but no further progress was possible and the backward error is at rounding
     /// level: the best that double precision gives.
     pub at_rounding_level: bool,
+    /// What the method did because it made no progress as it was: one sentence each, in order.
+    pub changes: Vec<String>,
+    /// Form of the iterations.
+    pub form: Form,
+    /// The measurement that chose the form; empty where none did.
+    pub form_reason: String,
 }
 
 /// 2-norms of the vectors of a solved system, and the largest absolute row sum of its matrix.
@@ -43,12 +50,19 @@ pub(crate) struct Norms {
     pub(crate) matrix: f64,
 }
 
+impl Norms {
+    /// ‖b - A x‖ / (‖A‖ ‖x‖ + ‖b‖).
+    pub(crate) fn backward_error(&self) -> f64 {
+        self.residual / (self.matrix * self.solution + self.rhs)
+    }
+}
+
 impl SolveReport {
     /// Judges a solution by its norms. `stalled`: whether the method ended because it made no more progress. The
     /// backward error means nothing otherwise: in an ill-conditioned system it is small long before the end.
     pub(crate) fn new(norms: Norms, tolerance: f64, stalled: bool, history: Vec<f64>) -> Self {
         let true_residual = norms.residual / norms.rhs;
-        let backward_error = norms.residual / (norms.matrix * norms.solution + norms.rhs);
+        let backward_error = norms.backward_error();
         let at_rounding_level = stalled
             && true_residual > tolerance
             && true_residual <= MAX_RESIDUAL
@@ -60,6 +74,7 @@ impl SolveReport {
             history,
             converged: true_residual <= tolerance || at_rounding_level,
             at_rounding_level,
+            ..SolveReport::of_zero()
         }
     }
 
@@ -72,6 +87,9 @@ impl SolveReport {
             history: Vec::new(),
             converged: true,
             at_rounding_level: false,
+            changes: Vec::new(),
+            form: Form::Plain,
+            form_reason: String::new(),
         }
     }
 }

@@ -110,7 +110,8 @@ impl<const B: usize> DistMatrix<B> {
         2 * self.lower.n_blocks() - self.lower.n_rows + self.ghost.n_blocks()
     }
 
-    /// Collective. Largest sum of absolute values of a scalar row. It is an upper bound of the spectral norm.
+    /// Collective. Largest sum of absolute values of a scalar row, infinite if an entry is not finite. It is an upper bound
+    /// of the spectral norm.
     pub fn norm_inf(&self, comm: &Comm) -> f64 {
         let n = self.map.n_owned();
         let tasks = (0..n.div_ceil(ROWS_PER_TASK))
@@ -125,7 +126,10 @@ impl<const B: usize> DistMatrix<B> {
                 (0..B).for_each(|i| sum[i] += part[i]);
             }
         }
-        comm.max(sums.as_flattened().iter().copied().fold(0.0, f64::max))
+        // `max` passes over what is not a number.
+        let is_finite = sums.as_flattened().iter().all(|sum| sum.is_finite());
+        let bound = if is_finite { 0.0 } else { f64::INFINITY };
+        comm.max(sums.as_flattened().iter().copied().fold(bound, f64::max))
     }
 
     /// What the blocks stored in `rows` give to sums of absolute values by scalar rows, from the returned row on.

@@ -3,7 +3,7 @@
 //! Invariant: only multiplies; made from a [`DistMatrix`] once nobody needs its rows any more.
 
 use super::{BlockCsr, DistMatrix, LinearOperator, SymmetricSlabs, spmv};
-use fem_mesh::halo::Halo;
+use fem_mesh::halo::{Halo, HaloExchange};
 use fem_mesh::{Comm, IndexMap};
 
 /// Symmetric matrix of B x B blocks over the ranks.
@@ -29,8 +29,14 @@ impl<const B: usize> DistSymmetric<B> {
     }
 
     /// Collective. The matrix by rows again.
-    pub fn into_rows(self, comm: &Comm) -> DistMatrix<B> {
-        DistMatrix::new(comm, self.map, self.owned.to_lower(), self.ghost)
+    pub fn to_rows(&self, comm: &Comm) -> DistMatrix<B> {
+        let (map, ghost) = (self.map.clone(), self.ghost.clone());
+        DistMatrix::new(comm, map, self.owned.to_lower(), ghost)
+    }
+
+    /// Distribution of the block rows and columns.
+    pub fn map(&self) -> &IndexMap {
+        &self.map
     }
 
     /// Memory of this rank's part, bytes.
@@ -47,17 +53,41 @@ impl<const B: usize> LinearOperator for DistSymmetric<B> {
     fn apply(&self, comm: &Comm, x: &[f64], y: &mut [f64]) {
         let exchange = self.halo.start(comm, x, B);
         self.owned.apply(x, y);
+        self.add_ghosts(comm, exchange, y);
+    }
+
+    fn apply_dot(&self, comm: &Comm, x: &[f64], y: &mut [f64]) -> f64 {
+        let exchange = self.halo.start(comm, x, B);
+        let owned = self.owned.apply_dot(x, y);
+        // What the ghost columns add to x.y is seen on the rows that have some.
+        let before = self.dot_at_boundary(x, y);
+        self.add_ghosts(comm, exchange, y);
+        owned + (self.dot_at_boundary(x, y) - before)
+    }
+}
+
+impl<const B: usize> DistSymmetric<B> {
+    /// Collective. y += G x, where G are the blocks in ghost columns, once the values have arrived.
+    fn add_ghosts(&self, comm: &Comm, exchange: HaloExchange<f64>, y: &mut [f64]) {
         let mut ghosts = vec![0.0; self.map.n_ghosts() * B];
         self.halo.finish(comm, exchange, &mut ghosts);
         spmv::multiply_add_rows(&self.ghost, &self.boundary_rows, &ghosts, y);
+    }
+
+    /// x.y over the rows with blocks in ghost columns.
+    fn dot_at_boundary(&self, x: &[f64], y: &[f64]) -> f64 {
+        let rows = self.boundary_rows.iter().map(|&row| row as usize * B);
+        rows.flat_map(|first| first..first + B)
+            .map(|i| x[i] * y[i])
+            .sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::DistSymmetric;
-    use crate::linalg::LinearOperator;
     use crate::linalg::sample::{distribute, noise, spring_grid};
+    use crate::linalg::{LinearOperator, vector};
     use fem_mesh::comm::run_threads;
 
     #[test]
@@ -71,8 +101,12 @@ mod tests {
                 matrix.apply(comm, &x, &mut y);
                 let (lower, ghost) = (matrix.lower().clone(), matrix.ghost().clone());
                 let in_slabs = DistSymmetric::new(matrix);
+                let xz = in_slabs.apply_dot(comm, &x, &mut z);
+                assert!((xz - vector::local_dot(&x, &z)).abs() < 1e-12 * xz.abs().max(1.0));
+                let with_dot = z.clone();
                 in_slabs.apply(comm, &x, &mut z);
-                let rows = in_slabs.into_rows(comm);
+                assert_eq!(z, with_dot);
+                let rows = in_slabs.to_rows(comm);
                 assert!(*rows.lower() == lower && *rows.ghost() == ghost);
                 let scale = y.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
                 assert!(y.iter().zip(&z).all(|(y, z)| (y - z).abs() < 1e-13 * scale));

@@ -2,7 +2,7 @@
 //!
 //! Invariant: applying them never communicates, though every operator's `apply` takes the group of ranks.
 
-use crate::linalg::{DistMatrix, LinearOperator, vector};
+use crate::linalg::{DistMatrix, LinearOperator, Preconditioner, vector};
 use fem_mesh::{Comm, Error, Result};
 
 /// A pivot smaller than this part of its diagonal entry means a singular block.
@@ -47,10 +47,16 @@ impl LinearOperator for Jacobi {
         self.inverse.len()
     }
 
-    fn apply(&self, _: &Comm, x: &[f64], y: &mut [f64]) {
-        vector::multiply_entries(&self.inverse, x, y);
+    fn apply(&self, comm: &Comm, x: &[f64], y: &mut [f64]) {
+        self.apply_dot(comm, x, y);
+    }
+
+    fn apply_dot(&self, _: &Comm, x: &[f64], y: &mut [f64]) -> f64 {
+        vector::multiply_entries(&self.inverse, x, y)
     }
 }
+
+impl Preconditioner for Jacobi {}
 
 /// The inverses of the diagonal blocks.
 pub struct BlockJacobi<const B: usize> {
@@ -90,10 +96,16 @@ impl<const B: usize> LinearOperator for BlockJacobi<B> {
         self.inverse.len() * B
     }
 
-    fn apply(&self, _: &Comm, x: &[f64], y: &mut [f64]) {
-        vector::multiply_blocks(&self.inverse, x, y);
+    fn apply(&self, comm: &Comm, x: &[f64], y: &mut [f64]) {
+        self.apply_dot(comm, x, y);
+    }
+
+    fn apply_dot(&self, _: &Comm, x: &[f64], y: &mut [f64]) -> f64 {
+        vector::multiply_blocks(&self.inverse, x, y)
     }
 }
+
+impl<const B: usize> Preconditioner for BlockJacobi<B> {}
 
 fn is_positive(value: f64) -> bool {
     value > 0.0 && value.is_finite()

@@ -2,10 +2,9 @@
 //!
 //! Invariant: slabs follow from the pattern alone; each slab's arrays are first touched by the thread that fills them.
 
-use super::inverse::invert_symmetric;
-use super::slab::{Blocks, PADDING, Slab};
+use super::fill::build_slab;
 use super::{Scalar, SymmetricSlabs};
-use crate::linalg::{BlockCsr, pages};
+use crate::linalg::BlockCsr;
 use rayon::prelude::{
     IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator,
 };
@@ -112,10 +111,8 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
             for row in 0..slab.rows.len() {
                 for (column, block) in slab.lower_blocks::<B>(row) {
                     columns.push(column);
-                    values.extend_from_slice(block);
+                    values.extend_from_slice(block.as_flattened());
                 }
-                columns.push((slab.rows.start + row) as u32);
-                values.extend_from_slice(&slab.diagonal[row * B * B..(row + 1) * B * B]);
                 row_start.push(columns.len());
             }
         }
@@ -125,59 +122,6 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
             row_start,
             columns,
             values,
-        }
-    }
-
-    /// The same matrix with its values, and the inverses of its diagonal blocks, rounded to another type.
-    pub fn to_scalar<U: Scalar>(&self) -> SymmetricSlabs<U, B> {
-        let slabs = self.slabs.par_iter().map(Slab::to_scalar).collect();
-        SymmetricSlabs {
-            n_rows: self.n_rows,
-            slabs,
-        }
-    }
-}
-
-impl<T: Scalar> Slab<T> {
-    /// Columns and blocks below the diagonal of row `row` of the slab, ascending.
-    fn lower_blocks<const B: usize>(&self, row: usize) -> Vec<(u32, &[T])> {
-        let mut found = Vec::new();
-        let take = |blocks: &Blocks<T>, row: usize| {
-            blocks.row_start[row] as usize..blocks.row_start[row + 1] as usize
-        };
-        if let Ok(place) = self.border_rows.binary_search(&(row as u32)) {
-            for k in take(&self.border, place) {
-                let column = self.touched[self.border.columns[k] as usize];
-                found.push((column, &self.border.values[k * B * B..(k + 1) * B * B]));
-            }
-        }
-        for k in take(&self.interior, row) {
-            let column = self.rows.start as u32 + self.interior.columns[k];
-            found.push((column, &self.interior.values[k * B * B..(k + 1) * B * B]));
-        }
-        found
-    }
-
-    fn to_scalar<U: Scalar>(&self) -> Slab<U> {
-        let round = |values: &[T]| {
-            let mut rounded = pages::with_capacity(values.len());
-            rounded.extend(values.iter().map(|v| U::from_f64(v.to_f64())));
-            rounded
-        };
-        let blocks = |from: &Blocks<T>| Blocks {
-            row_start: from.row_start.clone(),
-            columns: from.columns.clone(),
-            values: round(&from.values),
-        };
-        Slab {
-            rows: self.rows.clone(),
-            interior: blocks(&self.interior),
-            diagonal: round(&self.diagonal),
-            inverse: round(&self.inverse),
-            is_damped: self.is_damped,
-            border_rows: self.border_rows.clone(),
-            border: blocks(&self.border),
-            touched: self.touched.clone(),
         }
     }
 }
@@ -267,109 +211,13 @@ impl<const B: usize> CouplingSums<B> {
     }
 }
 
-/// The slab of the rows `rows`. `couplings` has the sums by which the diagonal is enlarged, or is empty.
-fn build_slab<S: Scalar, T: Scalar, const B: usize>(
-    lower: &BlockCsr<S, B>,
-    couplings: &[[f64; B]],
-    rows: Range<usize>,
-) -> Slab<T> {
-    let touched = touched_rows(lower, &rows);
-    let n_rows = rows.len();
-    let n_blocks = lower.row_start[rows.end] - lower.row_start[rows.start] - n_rows;
-    let is_before = |row: usize| {
-        let columns = &lower.columns[lower.row(row)];
-        columns.partition_point(|&column| (column as usize) < rows.start)
-    };
-    let n_border = rows.clone().map(is_before).sum();
-    let mut slab = Slab {
-        interior: Blocks::with_capacity::<B>(n_rows, n_blocks - n_border),
-        diagonal: pages::with_capacity(n_rows * B * B + PADDING),
-        inverse: pages::with_capacity(n_rows * B * B + PADDING),
-        is_damped: !couplings.is_empty(),
-        border_rows: Vec::new(),
-        border: Blocks::with_capacity::<B>(0, n_border),
-        touched,
-        rows,
-    };
-    for row in slab.rows.clone() {
-        let coupling = couplings.get(row).unwrap_or(&[0.0; B]);
-        slab.push_row(lower, row, coupling);
-    }
-    let zeros = [T::ZERO; PADDING];
-    for values in [&mut slab.interior.values, &mut slab.border.values] {
-        values.extend(zeros);
-    }
-    slab.diagonal.extend(zeros);
-    slab.inverse.extend(zeros);
-    slab
-}
-
-impl<T: Scalar> Slab<T> {
-    /// Takes over the next row. Half of `coupling` is added to the diagonal that is inverted.
-    fn push_row<S: Scalar, const B: usize>(
-        &mut self,
-        lower: &BlockCsr<S, B>,
-        row: usize,
-        coupling: &[f64; B],
-    ) {
-        let blocks = lower.row(row);
-        let border_before = self.border.columns.len();
-        for k in blocks.start..blocks.end - 1 {
-            let column = lower.columns[k];
-            if column as usize >= self.rows.start {
-                self.interior
-                    .push(column - self.rows.start as u32, lower.block(k));
-            } else {
-                let place = place_of(&self.touched, column);
-                self.border.push(place as u32, lower.block(k));
-            }
-        }
-        self.interior.end_row();
-        if self.border.columns.len() > border_before {
-            self.border_rows.push((row - self.rows.start) as u32);
-            self.border.end_row();
-        }
-        let mut diagonal: [[f64; B]; B] = symmetric_part(lower.block(blocks.end - 1));
-        extend(&mut self.diagonal, &diagonal);
-        for i in 0..B {
-            diagonal[i][i] += 0.5 * coupling[i];
-        }
-        extend(&mut self.inverse, &invert_symmetric(&diagonal));
-    }
-}
-
 /// Place of `row` among `touched` rows that hold it.
-fn place_of(touched: &[u32], row: u32) -> usize {
+pub(super) fn place_of(touched: &[u32], row: u32) -> usize {
     touched.partition_point(|&touched| touched < row)
 }
 
-impl<T: Scalar> Blocks<T> {
-    fn with_capacity<const B: usize>(n_rows: usize, n_blocks: usize) -> Self {
-        let mut row_start = Vec::with_capacity(n_rows + 1);
-        row_start.push(0);
-        Blocks {
-            row_start,
-            columns: pages::with_capacity(n_blocks),
-            values: pages::with_capacity(n_blocks * B * B + PADDING),
-        }
-    }
-
-    fn push<S: Scalar>(&mut self, column: u32, block: &[S]) {
-        self.columns.push(column);
-        self.values
-            .extend(block.iter().map(|v| T::from_f64(v.to_f64())));
-    }
-
-    /// # Panics
-    /// If a slab has 2^32 blocks or more.
-    fn end_row(&mut self) {
-        let end = u32::try_from(self.columns.len()).expect("fewer than 2^32 blocks in a slab");
-        self.row_start.push(end);
-    }
-}
-
 /// Rows of earlier slabs that `rows` couple to, ascending.
-fn touched_rows<S: Scalar, const B: usize>(
+pub(super) fn touched_rows<S: Scalar, const B: usize>(
     lower: &BlockCsr<S, B>,
     rows: &Range<usize>,
 ) -> Vec<u32> {
@@ -385,14 +233,4 @@ fn touched_rows<S: Scalar, const B: usize>(
     touched.dedup();
     touched.shrink_to_fit();
     touched
-}
-
-/// Half of a block and its transpose: assembly leaves diagonal blocks symmetric only up to rounding.
-fn symmetric_part<S: Scalar, const B: usize>(block: &[S]) -> [[f64; B]; B] {
-    let entry = |i: usize, j: usize| block[i * B + j].to_f64();
-    std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (entry(i, j) + entry(j, i))))
-}
-
-fn extend<T: Scalar, const B: usize>(values: &mut Vec<T>, block: &[[f64; B]; B]) {
-    values.extend(block.iter().flatten().map(|&v| T::from_f64(v)));
 }

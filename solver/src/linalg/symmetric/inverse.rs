@@ -5,15 +5,20 @@
 /// A pivot below this share of the largest diagonal entry is noise: the block has no stiffness in its direction.
 const SINGULAR: f64 = 1e-13;
 
-/// Inverse of a symmetric block by its factors L D L^T; only the lower triangle is read.
+/// Inverse of a symmetric block by its factors L D L^T, and the block that it is the inverse of; only the lower triangle
+/// is read.
 ///
-/// A pivot that is not positive (a singular block, as coarse levels have where an aggregate is a single node) is
-/// replaced by the largest diagonal entry, or by 1 if none is positive: correction in that direction stays small.
-pub(super) fn invert_symmetric<const B: usize>(block: &[[f64; B]; B]) -> [[f64; B]; B] {
+/// That is the same block but where a pivot is not positive (a singular block, as coarse levels have where an aggregate
+/// is a single node): such a pivot is replaced by the largest diagonal entry, or by 1 if none is positive, so that
+/// correction in that direction stays small.
+pub(super) fn invert_symmetric<const B: usize>(
+    block: &[[f64; B]; B],
+) -> ([[f64; B]; B], [[f64; B]; B]) {
     let largest = (0..B).map(|i| block[i][i]).fold(0.0, f64::max);
     let substitute = if largest > 0.0 { largest } else { 1.0 };
     let mut lower = [[0.0; B]; B];
     let mut pivots = [substitute; B];
+    let mut is_regular = true;
     for j in 0..B {
         let known: f64 = (0..j).map(|k| lower[j][k] * lower[j][k] * pivots[k]).sum();
         let pivot = block[j][j] - known;
@@ -23,6 +28,8 @@ pub(super) fn invert_symmetric<const B: usize>(block: &[[f64; B]; B]) -> [[f64; 
                 let known: f64 = (0..j).map(|k| lower[i][k] * lower[j][k] * pivots[k]).sum();
                 lower[i][j] = (block[i][j] - known) / pivot;
             }
+        } else {
+            is_regular = false;
         }
     }
     let mut inverse = [[0.0; B]; B];
@@ -33,7 +40,19 @@ pub(super) fn invert_symmetric<const B: usize>(block: &[[f64; B]; B]) -> [[f64; 
             inverse[column][row] = solution[row];
         }
     }
-    inverse
+    let inverted = if is_regular {
+        *block
+    } else {
+        multiply_factors(lower, &pivots)
+    };
+    (inverse, inverted)
+}
+
+/// L D L^T; the diagonal of L is 1 and not stored.
+fn multiply_factors<const B: usize>(mut lower: [[f64; B]; B], pivots: &[f64; B]) -> [[f64; B]; B] {
+    (0..B).for_each(|i| lower[i][i] = 1.0);
+    let entry = |i: usize, j: usize| (0..B).map(|k| lower[i][k] * pivots[k] * lower[j][k]).sum();
+    std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j)))
 }
 
 /// Column of the inverse of L D L^T.
@@ -63,7 +82,8 @@ mod tests {
                 1.0 / (i + j + 1) as f64 + if i == j { 2.0 + i as f64 } else { 0.0 }
             })
         });
-        let inverse = invert_symmetric(&block);
+        let (inverse, inverted) = invert_symmetric(&block);
+        assert_eq!(inverted, block);
         for i in 0..6 {
             for j in 0..6 {
                 let sum: f64 = (0..6).map(|k| block[i][k] * inverse[k][j]).sum();
@@ -77,8 +97,12 @@ mod tests {
     fn singular_blocks_get_a_positive_definite_inverse() {
         let once = [[4.0, 2.0], [2.0, 1.0]];
         for block in [once, [[0.0; 2]; 2], [[-1.0, 0.0], [0.0, 0.0]]] {
-            let [[a, b], [_, c]] = invert_symmetric(&block);
+            let ([[a, b], [_, c]], inverted) = invert_symmetric(&block);
             assert!(a > 0.0 && c > 0.0 && a * c > b * b, "{a} {b} {c}");
+            let [[d, e], [f, g]] = inverted;
+            let product = [a * d + b * f, a * e + b * g, b * d + c * f, b * e + c * g];
+            let errors = product.iter().zip([1.0, 0.0, 0.0, 1.0]);
+            assert!(errors.into_iter().all(|(p, one)| (p - one).abs() < 1e-14));
         }
     }
 }

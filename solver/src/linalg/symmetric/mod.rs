@@ -17,7 +17,8 @@
 //! 2. coarse correction of the residual: v = P (coarse solve of P^T r);
 //! 3. [`SymmetricSlabs::backward`]`(v, x, r)`: x += v + M^-T (r - A v).
 //!
-//! M = D + L is the lower triangle within slabs (Gauss-Seidel within slabs, Jacobi between them). With a symmetric
+//! M = D + L is the lower triangle within slabs (Gauss-Seidel within slabs, Jacobi between them), its diagonal D
+//! enlarged as [`Damping`] says. With a symmetric
 //! coarse solve the result is a symmetric operator on b. Each sweep reads the matrix once. Over ranks the matrix is
 //! that of the owned rows and columns, and the caller takes ghosts into account: with G the blocks in ghost columns,
 //! r -= G x_ghost after step 1, and r -= G v_ghost before step 3. The safe choice for many small slabs or ranks is
@@ -26,20 +27,25 @@
 //! Invariant: one rank's numbers only; knows no ranks. Slabs follow from the pattern alone, never from the threads.
 
 mod build;
+#[cfg(target_arch = "x86_64")]
+mod choice;
+mod fill;
 mod inverse;
 mod kernels;
+#[cfg(target_arch = "x86_64")]
+mod paired;
+mod rows;
 mod slab;
 #[cfg(test)]
 mod tests;
-#[cfg(target_arch = "x86_64")]
-mod x86;
+mod work;
 
 pub use build::Damping;
 
 use super::Scalar;
-use kernels::Work;
 use rayon::prelude::{IntoParallelIterator, ParallelIterator};
 use slab::Slab;
+use work::Work;
 
 /// Symmetric matrix of `n_rows` x `n_rows` blocks of B x B scalars, stored by halves in slabs of rows.
 ///
@@ -63,13 +69,13 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
 
     /// Number of stored blocks, the diagonal counted once.
     pub fn n_blocks(&self) -> usize {
-        let below = |slab: &Slab<T>| slab.interior.columns.len() + slab.border.columns.len();
+        let below = |slab: &Slab<T>| slab.counts.interior + slab.counts.border;
         self.n_rows + self.slabs.iter().map(below).sum::<usize>()
     }
 
     /// Number of stored blocks that couple two slabs: the sweeps ignore them in M.
     pub fn n_border_blocks(&self) -> usize {
-        self.slabs.iter().map(|s| s.border.columns.len()).sum()
+        self.slabs.iter().map(|s| s.counts.border).sum()
     }
 
     /// Memory of the stored arrays, bytes: matrix, and inverses of the diagonal blocks.
@@ -96,13 +102,13 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         let (dots, sent) = each(tasks, |(slab, y)| {
             let own = &x[slab.scalars::<B>()];
             let matrix = slab.matrix();
-            let interior = kernels::run::<T, B>(Work::Product {
+            let interior = work::run::<T, B>(Work::Product {
                 matrix,
                 x: own,
                 y: &mut *y,
                 dot: DOT,
             });
-            let (border, sent) = slab.border_product::<B>(x, y, false);
+            let (border, sent) = slab.border_product::<B>(x, y, (false, DOT));
             (interior + border, sent)
         });
         self.deliver(&sent, y);
@@ -120,55 +126,42 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
                 b: &b[slab.scalars::<B>()],
                 x,
                 r,
-                is_damped: slab.is_damped,
             };
-            (kernels::run::<T, B>(work), ())
+            (work::run::<T, B>(work), ())
         });
-        self.subtract_border(x, r);
+        let sent = self.subtract_border(x, r);
+        self.deliver(&sent, r);
     }
 
     /// Post-smoother: x += v + M^-T (r - A v), where `r` is the residual b - A x; what it holds afterwards has no
     /// meaning. Reads the matrix once. `v` may be zero: x += M^-T r.
     pub fn backward(&self, v: &[T], x: &mut [T], r: &mut [T]) {
         self.check(&[v, x, r]);
-        self.subtract_border(v, r);
+        let sent = self.subtract_border(v, r);
         let vectors = self.split(x).into_iter().zip(self.split(r));
         let tasks = self.slabs.iter().zip(vectors).collect();
         each(tasks, |(slab, (x, r))| {
+            self.deliver_to(slab, &sent, r);
             let work = Work::Backward {
                 matrix: slab.matrix(),
                 v: &v[slab.scalars::<B>()],
                 x,
                 r,
             };
-            (kernels::run::<T, B>(work), ())
+            (work::run::<T, B>(work), ())
         });
     }
 
-    /// y = D^-1 x with the blocks that the sweeps use (those of [`Damping`]).
-    pub fn multiply_inverse_diagonal(&self, x: &[T], y: &mut [T]) {
-        self.check(&[x, y]);
-        let tasks = self.slabs.iter().zip(self.split(y)).collect();
-        each(tasks, |(slab, y): (&Slab<T>, &mut [T])| {
-            let rows = x[slab.scalars::<B>()]
-                .chunks_exact(B)
-                .zip(y.chunks_exact_mut(B));
-            for ((x, y), block) in rows.zip(slab.inverse.chunks_exact(B * B)) {
-                for (y, row) in y.iter_mut().zip(block.chunks_exact(B)) {
-                    *y = row.iter().zip(x).fold(T::ZERO, |sum, (a, x)| sum + *a * *x);
-                }
-            }
-            (0.0, ())
-        });
-    }
-
-    /// y -= C x, where C couples the slabs.
-    fn subtract_border(&self, x: &[T], y: &mut [T]) {
-        if self.slabs.len() > 1 {
-            let tasks = self.slabs.iter().zip(self.split(y)).collect();
-            let (_, sent) = each(tasks, |(slab, y)| slab.border_product::<B>(x, y, true));
-            self.deliver(&sent, y);
+    /// y -= C x, where C couples the slabs; what is to be delivered yet is returned.
+    fn subtract_border(&self, x: &[T], y: &mut [T]) -> Vec<Vec<T>> {
+        if self.slabs.len() == 1 {
+            return Vec::new();
         }
+        let tasks = self.slabs.iter().zip(self.split(y)).collect();
+        let (_, sent) = each(tasks, |(slab, y)| {
+            slab.border_product::<B>(x, y, (true, false))
+        });
+        sent
     }
 
     /// Adds to `y` what the borders of other slabs give to a slab's rows: `sent[s]` has a block of scalars for each
@@ -177,11 +170,16 @@ impl<T: Scalar, const B: usize> SymmetricSlabs<T, B> {
         if self.slabs.len() > 1 {
             let tasks = self.slabs.iter().zip(self.split(y)).collect();
             each(tasks, |(slab, y)| {
-                for (from, values) in self.slabs.iter().zip(sent) {
-                    from.deliver::<B>(values, slab.rows.clone(), y);
-                }
+                self.deliver_to(slab, sent, y);
                 (0.0, ())
             });
+        }
+    }
+
+    /// As [`SymmetricSlabs::deliver`], to the entries `y` of one slab.
+    fn deliver_to(&self, slab: &Slab<T>, sent: &[Vec<T>], y: &mut [T]) {
+        for (from, values) in self.slabs.iter().zip(sent) {
+            from.deliver::<B>(values, slab.rows.clone(), y);
         }
     }
 

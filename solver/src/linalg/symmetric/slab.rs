@@ -1,24 +1,82 @@
-//! `Slab`: some consecutive rows of a symmetric matrix, stored by halves.
+//! `Slab`: some consecutive rows of a symmetric matrix, stored by halves, in the order in which kernels read it.
+//!
+//! What the sweeps read lies in one piece of memory. A column of the interior is stored as the place of its node in a
+//! ring: kernels hold the nodes of as many consecutive rows as any row reaches back, row i at place i modulo the length
+//! of the ring. That takes two bytes and keeps the nodes in the cache.
+//!
+//! Blocks of 3 x 3 f32 are stored in pairs (see [`Arrangement`]), symmetric blocks of 3 x 3 by their upper triangle.
 //!
 //! Invariant: columns are valid and strictly below the diagonal; [`Slab`]s are made in `build.rs` only and never
 //! changed. The kernels rely on that.
 
 use super::Scalar;
-use super::kernels::{self, Matrix, Work};
+use super::work::{self, Border, Columns, Matrix, Work};
+use crate::linalg::lanes::PADDING;
+use crate::linalg::pages::{Place, Region};
 use std::ops::Range;
 
-/// Scalars behind the last block of an array of blocks: kernels load whole registers.
-pub(super) const PADDING: usize = 16;
+/// Stored scalars of a symmetric block of B x B: its upper triangle, row by row, for 3 x 3; the whole block otherwise.
+pub(super) const fn symmetric_len(b: usize) -> usize {
+    if b == 3 { 6 } else { b * b }
+}
 
-/// Rows of blocks, compressed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Blocks<T> {
-    /// First block of each row and of the row behind the last.
-    pub(super) row_start: Vec<u32>,
-    /// Column of each block.
-    pub(super) columns: Vec<u32>,
-    /// Blocks, row-major, and [`PADDING`] zeros.
-    pub(super) values: Vec<T>,
+/// Order of the scalars of a row of blocks.
+///
+/// Blocks follow each other, each row-major; or, for blocks of 3 x 3 f32, blocks two by two are interleaved by rows, so
+/// that six lanes of a register belong to a row of both. The last block of a row stands alone, and if the number of those
+/// before it is odd, the first.
+#[derive(Clone, Copy)]
+pub(super) struct Arrangement {
+    n: usize,
+    block: usize,
+    is_paired: bool,
+}
+
+impl Arrangement {
+    /// Of a row of `n` blocks.
+    #[inline(always)]
+    pub(super) const fn new<T, const B: usize>(n: usize) -> Self {
+        Arrangement {
+            n,
+            block: B,
+            is_paired: Self::is_paired::<T, B>(),
+        }
+    }
+
+    /// Whether blocks are stored in pairs.
+    #[inline(always)]
+    pub(super) const fn is_paired<T, const B: usize>() -> bool {
+        B == 3 && size_of::<T>() == 4
+    }
+
+    /// Place of row `i` of block `k`, in scalars from the first of the row of blocks.
+    #[inline(always)]
+    pub(super) const fn place(self, k: usize, i: usize) -> usize {
+        let Arrangement { n, block: b, .. } = self;
+        let first = (n - 1) % 2;
+        if !self.is_paired || k == n - 1 || k < first {
+            return k * b * b + i * b;
+        }
+        let (pair, second) = ((k - first) / 2, (k - first) % 2);
+        (first + 2 * pair) * b * b + 2 * b * i + b * second
+    }
+}
+
+/// Numbers of rows and blocks of a slab.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    pub(super) rows: usize,
+    pub(super) interior: usize,
+    pub(super) border: usize,
+    /// Nodes in the ring.
+    pub(super) ring: usize,
+}
+
+impl Counts {
+    /// Whether places in the ring fit in two bytes.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.ring <= 1 << u16::BITS
+    }
 }
 
 /// Some consecutive rows of a symmetric matrix.
@@ -26,20 +84,63 @@ pub(super) struct Blocks<T> {
 pub(super) struct Slab<T> {
     /// Rows of the matrix.
     pub(super) rows: Range<usize>,
-    /// Blocks below the diagonal in columns of the slab; rows and columns are counted from the slab's first row.
-    pub(super) interior: Blocks<T>,
-    /// Diagonal blocks, exactly symmetric, and [`PADDING`] zeros.
-    pub(super) diagonal: Vec<T>,
-    /// Inverses of the diagonal blocks as the sweeps use them, exactly symmetric, and [`PADDING`] zeros.
-    pub(super) inverse: Vec<T>,
-    /// Whether `inverse` is that of larger blocks than `diagonal`.
-    pub(super) is_damped: bool,
+    pub(super) counts: Counts,
+    pub(super) memory: Region,
+    pub(super) places: Places,
+    /// Rows, counted from the slab's first, where the sweeps use another diagonal block than that of the matrix.
+    pub(super) shifted_rows: Vec<u32>,
+    /// What such a block has more, and padding.
+    pub(super) shifts: Vec<T>,
     /// Rows with blocks in columns of earlier slabs, counted from the slab's first row.
     pub(super) border_rows: Vec<u32>,
-    /// These blocks; a column is a place in `touched`.
-    pub(super) border: Blocks<T>,
+    /// First block of each of these rows and of the row behind the last.
+    pub(super) border_start: Vec<u32>,
+    /// Columns of these blocks, as places in `touched`.
+    pub(super) border_columns: Vec<u32>,
     /// Rows of earlier slabs that the border couples to, ascending.
     pub(super) touched: Vec<u32>,
+}
+
+/// Arrays in the memory of a slab; those of scalars are followed by padding.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    /// Blocks below the diagonal in columns of the slab, by rows.
+    pub(super) values: Place,
+    /// Their columns, as places in the ring: u16 or u32.
+    pub(super) columns: Place,
+    /// First of these blocks of each row and of the row behind the last, u32.
+    pub(super) row_start: Place,
+    /// Inverses of the diagonal blocks as the sweeps use them.
+    pub(super) inverse: Place,
+    /// Blocks in columns of earlier slabs, by rows.
+    pub(super) border: Place,
+    /// Diagonal blocks.
+    pub(super) diagonal: Place,
+}
+
+impl Places {
+    /// Memory for a slab, zeroed.
+    pub(super) fn allocate<T, const B: usize>(counts: &Counts) -> (Region, Self) {
+        let column = if counts.is_narrow() { 2 } else { 4 };
+        let scalars = |n: usize| (n + PADDING) * size_of::<T>();
+        let (memory, [values, columns, row_start, inverse, border, diagonal]) = Region::new([
+            scalars(counts.interior * B * B),
+            counts.interior * column,
+            (counts.rows + 1) * size_of::<u32>(),
+            scalars(counts.rows * symmetric_len(B)),
+            scalars(counts.border * B * B),
+            scalars(counts.rows * symmetric_len(B)),
+        ]);
+        let places = Places {
+            values,
+            columns,
+            row_start,
+            inverse,
+            border,
+            diagonal,
+        };
+        (memory, places)
+    }
 }
 
 impl<T: Scalar> Slab<T> {
@@ -50,58 +151,58 @@ impl<T: Scalar> Slab<T> {
 
     /// The blocks within the slab, as the kernels see them.
     pub(super) fn matrix(&self) -> Matrix<'_, T> {
+        let (memory, places) = (&self.memory, &self.places);
         Matrix {
-            row_start: &self.interior.row_start,
-            columns: &self.interior.columns,
-            values: &self.interior.values,
-            diagonal: &self.diagonal,
-            inverse: &self.inverse,
+            row_start: memory.array(&places.row_start),
+            columns: if self.counts.is_narrow() {
+                Columns::Narrow(memory.array(&places.columns))
+            } else {
+                Columns::Wide(memory.array(&places.columns))
+            },
+            values: memory.array(&places.values),
+            diagonal: memory.array(&places.diagonal),
+            inverse: memory.array(&places.inverse),
+            shifted_rows: &self.shifted_rows,
+            shifts: &self.shifts,
+            ring: self.counts.ring,
         }
     }
 
     pub(super) fn memory(&self) -> usize {
-        let blocks = |b: &Blocks<T>| {
-            size_of_val(b.row_start.as_slice())
-                + size_of_val(b.columns.as_slice())
-                + size_of_val(b.values.as_slice())
-        };
-        blocks(&self.interior)
-            + blocks(&self.border)
-            + size_of_val(self.diagonal.as_slice())
-            + size_of_val(self.inverse.as_slice())
+        self.memory.size()
+            + size_of_val(self.shifted_rows.as_slice())
+            + size_of_val(self.shifts.as_slice())
             + size_of_val(self.border_rows.as_slice())
+            + size_of_val(self.border_start.as_slice())
+            + size_of_val(self.border_columns.as_slice())
             + size_of_val(self.touched.as_slice())
     }
 
     /// Product of the border with `x`, a vector of the whole matrix, negative if asked for: added to the slab's own
-    /// entries `y`; returned are its part of x.y, and the entries of the touched rows.
+    /// entries `y`; returned are its part of x.y if asked for, and the entries of the touched rows.
     pub(super) fn border_product<const B: usize>(
         &self,
         x: &[T],
         y: &mut [T],
-        is_negative: bool,
+        (is_negative, dot): (bool, bool),
     ) -> (f64, Vec<T>) {
-        let mut far = Vec::with_capacity(self.touched.len() * B);
-        for row in &self.touched {
-            far.extend_from_slice(&x[*row as usize * B..][..B]);
-        }
-        let mut sent = vec![T::ZERO; far.len()];
-        let dot = kernels::run::<T, B>(Work::Border {
-            matrix: Matrix {
-                row_start: &self.border.row_start,
-                columns: &self.border.columns,
-                values: &self.border.values,
-                diagonal: &[],
-                inverse: &[],
+        let mut sent = vec![T::ZERO; self.touched.len() * B];
+        let part = work::run::<T, B>(Work::Border {
+            border: Border {
+                rows: &self.border_rows,
+                row_start: &self.border_start,
+                columns: &self.border_columns,
+                values: self.memory.array(&self.places.border),
+                touched: &self.touched,
             },
-            rows: &self.border_rows,
-            far: &far,
+            all: x,
             x: &x[self.scalars::<B>()],
             sent: &mut sent,
             y,
             is_negative,
+            dot,
         });
-        (dot, sent)
+        (part, sent)
     }
 
     /// Adds `values`, a block of scalars for each touched row, to the entries `y` of the rows `rows`.
@@ -119,5 +220,27 @@ impl<T: Scalar> Slab<T> {
                 *y = *y + *value;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arrangement;
+
+    #[test]
+    fn pairs_share_rows_and_the_last_block_stands_alone() {
+        let starts = |n: usize| -> Vec<[usize; 3]> {
+            let arrangement = Arrangement::new::<f32, 3>(n);
+            (0..n)
+                .map(|k| [0, 1, 2].map(|i| arrangement.place(k, i)))
+                .collect()
+        };
+        let alone = |k: usize| [0, 3, 6].map(|i| 9 * k + i);
+        assert_eq!(starts(1), [alone(0)]);
+        assert_eq!(starts(2), [alone(0), alone(1)]);
+        assert_eq!(starts(3), [[0, 6, 12], [3, 9, 15], alone(2)]);
+        assert_eq!(starts(4), [alone(0), [9, 15, 21], [12, 18, 24], alone(3)]);
+        let plain = Arrangement::new::<f64, 3>(4);
+        assert_eq!((plain.place(2, 1), plain.place(3, 2)), (21, 33));
     }
 }

@@ -4,10 +4,10 @@
 
 use super::build::{Damping, n_slabs, slab_rows};
 use super::inverse::invert_symmetric;
-use super::kernels::{Work, run_portable};
+use super::work::{Work, run_portable};
 use super::{Scalar, SymmetricSlabs};
-use crate::linalg::BlockCsr;
 use crate::linalg::sample::{laplace_grid, lower_half, multiply, noise, spring_grid};
+use crate::linalg::{BlockCsr, spmv};
 
 /// A symmetric positive definite matrix of any block size: the Laplacian of a grid times a full block.
 fn dense_blocks<const B: usize>(n: usize) -> BlockCsr<f64, B> {
@@ -94,7 +94,7 @@ fn plain_sweep<const B: usize>(
             if damping == Damping::L1 {
                 (0..B).for_each(|i| diagonal[i][i] += 0.5 * outside[i]);
             }
-            let inverse = invert_symmetric(&diagonal);
+            let (inverse, _) = invert_symmetric(&diagonal);
             for i in 0..B {
                 x[row * B + i] = (0..B).map(|j| inverse[i][j] * rest[j]).sum();
             }
@@ -157,6 +157,7 @@ fn products_and_sweeps_are_those_of_plain_loops() {
     check_operations::<f64, 2>(&dense_blocks(5), 1e-13);
     check_operations::<f64, 3>(&dense_blocks(5), 1e-13);
     check_operations::<f64, 6>(&dense_blocks(5), 1e-13);
+    check_operations::<f32, 3>(&dense_blocks(5), 2e-5);
     check_operations::<f32, 6>(&dense_blocks(5), 2e-5);
 }
 
@@ -192,8 +193,7 @@ fn tiny_matrices_work() {
         let [mut x, mut r] = [[f64::NAN; 3]; 2];
         a.forward_from_zero(&[2.0, 4.0, 8.0], &mut x, &mut r);
         assert_eq!((x, r), ([1.0; 3], [0.0; 3]));
-        a.multiply_inverse_diagonal(&[2.0, 4.0, 8.0], &mut x);
-        assert_eq!((x, a.apply_dot(&[1.0; 3], &mut r)), ([1.0; 3], 14.0));
+        assert_eq!((a.apply_dot(&[1.0; 3], &mut r), r), (14.0, [2.0, 4.0, 8.0]));
     }
     check_operations::<f64, 3>(&spring_grid(1, 1.0), 1e-13);
     check_operations::<f64, 3>(&spring_grid(2, 1.0), 1e-13);
@@ -205,7 +205,9 @@ fn a_row_of_zeros_is_harmless() {
     let a = in_slabs::<f32, 1>(&zeros, 2, Damping::None);
     let [mut x, mut r] = [[f32::NAN; 3]; 2];
     a.forward_from_zero(&[1.0, 2.0, 3.0], &mut x, &mut r);
-    assert_eq!(x, [1.0, 2.0, 3.0]);
+    assert_eq!((x, r), ([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]));
+    a.backward(&[9.0; 3], &mut x, &mut r);
+    assert_eq!(x, [11.0, 13.0, 15.0]);
 }
 
 #[test]
@@ -320,11 +322,48 @@ fn a_matrix_consumed_is_the_same_as_one_read() {
     read.apply(&x, &mut expected);
     consumed.apply(&x, &mut y);
     assert_eq!(y, expected);
-    let single = consumed.to_scalar::<f32>();
+    let single = SymmetricSlabs::<f32, 3>::from_lower(&read.to_lower(), Damping::None);
     let mut rounded = vec![0.0; x.len()];
     single.apply(&round::<f32>(&x), &mut rounded);
     assert_close(&rounded, &expected, 1e-6, "rounded matrix");
     assert!(single.memory() < 6 * read.memory() / 10);
+}
+
+#[test]
+fn rows_may_reach_further_back_than_two_bytes_tell() {
+    for reach in [65_535, 65_536] {
+        let n = reach + 3;
+        let entry = |i: usize, j: usize| f64::from(u8::from(i == j)) - 0.1;
+        let block: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j)));
+        let far = (reach..n).flat_map(|row| [(row, row - reach), (row, row - 1)]);
+        let mut blocks: Vec<_> = far
+            .map(|(row, column)| (row as u32, column as u32, block))
+            .collect();
+        blocks.extend((0..n as u32).map(|row| (row, row, block.map(|row| row.map(|v| 4.0 * v)))));
+        let lower = BlockCsr::from_blocks(n, n, blocks);
+        let a = SymmetricSlabs::<f32, 3>::in_slabs(
+            &lower,
+            None,
+            slab_rows(&lower.row_start, 1),
+            Damping::None,
+        );
+        assert_eq!(a.slabs[0].counts.is_narrow(), reach == 65_535);
+        assert_eq!(a.to_lower().columns, lower.columns);
+        let b = noise(n * 3, 4);
+        let mut product = vec![0.0; n * 3];
+        spmv::multiply_symmetric(&lower, &b, &mut product);
+        let b = round::<f32>(&b);
+        let [mut x, mut r, mut y] = [(); 3].map(|()| vec![0.0; n * 3]);
+        a.apply(&b, &mut y);
+        assert_close(&y, &product, 1e-6, "product");
+        a.forward_from_zero(&b, &mut x, &mut r);
+        for _ in 0..30 {
+            a.backward(&vec![0.0; n * 3], &mut x, &mut r);
+            a.apply(&x, &mut y);
+            (0..n * 3).for_each(|i| r[i] = b[i] - y[i]);
+        }
+        assert!(r.iter().all(|r| r.abs() < 1e-5));
+    }
 }
 
 #[test]

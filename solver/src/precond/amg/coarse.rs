@@ -41,6 +41,11 @@ impl<const C: usize> CoarseSolver<C> {
         })
     }
 
+    /// Memory, bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.factor.as_ref().map_or(0, Factor::memory)
+    }
+
     /// Collective. Solves A x = b.
     pub(super) fn solve(&self, comm: &Comm, b: &[[f32; C]], x: &mut [[f32; C]]) {
         let whole = replicate_vector(comm, b);

@@ -45,21 +45,30 @@ impl<const B: usize, const C: usize, T: Transfer<B, C>> Level<B, C, T> {
         }
     }
 
-    /// Collective. x = M⁻¹ b by one cycle, where `coarser` solves for the coarse correction.
+    /// Collective. x = M⁻¹ b by one cycle with some sweeps before and after the coarse correction, for which `coarser`
+    /// solves.
     pub(super) fn cycle(
         &self,
         comm: &Comm,
+        n_sweeps: usize,
         b: &[[f32; B]],
         x: &mut [[f32; B]],
         coarser: impl FnOnce(&[[f32; C]], &mut [[f32; C]]),
     ) {
         let scratch = &mut *self.scratch.borrow_mut();
         self.smoother.pre(comm, b, x, &mut scratch.residual);
+        for _ in 1..n_sweeps {
+            self.smoother.pre_again(comm, x, &mut scratch.residual);
+        }
         self.transfer
             .restrict(comm, &scratch.residual, &mut scratch.coarse_residual);
         coarser(&scratch.coarse_residual, &mut scratch.coarse_correction);
         self.transfer
             .prolong(comm, &scratch.coarse_correction, &mut scratch.correction);
+        for _ in 1..n_sweeps {
+            self.smoother
+                .before_post(comm, &mut scratch.correction, &scratch.residual);
+        }
         self.smoother
             .post(comm, &scratch.correction, &mut scratch.residual, x);
     }
@@ -93,9 +102,18 @@ pub(super) enum End<const C: usize> {
 
 impl<const C: usize> Tail<C> {
     /// Collective. x = M⁻¹ b by a cycle from level `level` on.
-    pub(super) fn cycle(&self, comm: &Comm, level: usize, b: &[[f32; C]], x: &mut [[f32; C]]) {
+    pub(super) fn cycle(
+        &self,
+        comm: &Comm,
+        n_sweeps: usize,
+        level: usize,
+        b: &[[f32; C]],
+        x: &mut [[f32; C]],
+    ) {
         if let Some(this) = self.levels.get(level) {
-            this.cycle(comm, b, x, |b, x| self.cycle(comm, level + 1, b, x));
+            let coarser =
+                |b: &[[f32; C]], x: &mut [[f32; C]]| self.cycle(comm, n_sweeps, level + 1, b, x);
+            this.cycle(comm, n_sweeps, b, x, coarser);
             return;
         }
         match &self.end {
@@ -103,18 +121,19 @@ impl<const C: usize> Tail<C> {
             End::Replicated { rows, tail } => {
                 let whole = replicate_vector(comm, b);
                 let mut solution = vec![[0.0; C]; whole.len()];
-                tail.cycle(&Comm::alone(), 0, &whole, &mut solution);
+                tail.cycle(&Comm::alone(), n_sweeps, 0, &whole, &mut solution);
                 x.copy_from_slice(&solution[rows.clone()]);
             }
         }
     }
 
-    /// Memory, bytes.
-    pub(super) fn memory(&self) -> usize {
+    /// Memory of each level, bytes.
+    pub(super) fn memory(&self) -> Vec<usize> {
         let end = match &self.end {
-            End::Solved(_) => 0,
+            End::Solved(solver) => vec![solver.memory()],
             End::Replicated { tail, .. } => tail.memory(),
         };
-        end + self.levels.iter().map(Level::memory).sum::<usize>()
+        let levels = self.levels.iter().map(Level::memory);
+        levels.chain(end).collect()
     }
 }

@@ -28,10 +28,12 @@ mod spectrum;
 mod strength;
 mod tentative;
 #[cfg(test)]
+mod test_convergence;
+#[cfg(test)]
 mod tests;
 mod transfer;
 
-use crate::linalg::{DistMatrix, LinearOperator};
+use crate::linalg::{DistMatrix, LinearOperator, Preconditioner, vector};
 use corners::{CornerInterpolation, CornerLevel, coarsen_to_corners};
 use fem_mesh::{Comm, Result};
 use level::{Level, Tail};
@@ -40,6 +42,9 @@ use setup::{Coarsened, Setup};
 use smoother::GaussSeidel;
 use std::cell::RefCell;
 use transfer::Prolongator;
+
+/// Most sweeps of the smoother on each side of a coarse correction.
+const MAX_SWEEPS: usize = 2;
 
 /// Choices of the method.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +79,8 @@ pub struct Amg<const B: usize, const C: usize> {
     corners: Option<Level<B, B, CornerInterpolation<B>>>,
     first: Level<B, C, Prolongator<B, C>>,
     tail: Tail<C>,
+    /// Sweeps of the smoother on each side of a coarse correction.
+    sweeps: usize,
     /// Right-hand side and solution of a cycle.
     vectors: RefCell<[Vec<[f32; B]>; 2]>,
     report: Report,
@@ -124,14 +131,17 @@ impl<const B: usize, const C: usize> Amg<B, C> {
         } = coarsened;
         let tail = setup.tail(comm, coarse, near_nullspace)?;
         let mut report = setup.report;
-        let memory = corners.as_ref().map_or(0, Level::memory) + first.memory() + tail.memory();
-        report.memory = comm.sum_u64(memory as u64);
+        let above_tail = corners.iter().map(Level::memory).chain([first.memory()]);
+        let mut of_levels: Vec<usize> = above_tail.chain(tail.memory()).collect();
         let zeros = vec![[0.0; B]; matrix.map().n_owned()];
+        of_levels[0] += 2 * size_of_val(zeros.as_slice());
+        report.enter_memory(comm, &of_levels);
         let vectors = RefCell::new([zeros.clone(), zeros]);
         Ok(Amg {
             corners,
             first,
             tail,
+            sweeps: 1,
             vectors,
             report,
         })
@@ -144,18 +154,19 @@ impl<const B: usize, const C: usize> Amg<B, C> {
 
     /// Collective. x = M⁻¹ b by one V-cycle.
     fn cycle(&self, comm: &Comm, b: &[[f32; B]], x: &mut [[f32; B]]) {
+        let n = self.sweeps;
         let aggregated = |b: &[[f32; B]], x: &mut [[f32; B]]| {
             self.first
-                .cycle(comm, b, x, |b, x| self.tail.cycle(comm, 0, b, x));
+                .cycle(comm, n, b, x, |b, x| self.tail.cycle(comm, n, 0, b, x));
         };
         match &self.corners {
-            Some(corners) => corners.cycle(comm, b, x, aggregated),
+            Some(corners) => corners.cycle(comm, n, b, x, aggregated),
             None => aggregated(b, x),
         }
     }
 }
 
-/// The largest power of two not above `value`; 1 for 0.
+/// The largest power of two not above `value`, by which no digit of a number changes; 1 for 0.
 fn power_of_two(value: f64) -> f64 {
     if value > 0.0 {
         value.log2().floor().exp2()
@@ -170,15 +181,37 @@ impl<const B: usize, const C: usize> LinearOperator for Amg<B, C> {
     }
 
     fn apply(&self, comm: &Comm, x: &[f64], y: &mut [f64]) {
+        self.apply_dot(comm, x, y);
+    }
+
+    fn apply_dot(&self, comm: &Comm, x: &[f64], y: &mut [f64]) -> f64 {
+        let norm = vector::norm(comm, x);
+        let [xy, _] = self.precondition(comm, x, norm, x, y);
+        xy
+    }
+}
+
+impl<const B: usize, const C: usize> Preconditioner for Amg<B, C> {
+    fn precondition(
+        &self,
+        comm: &Comm,
+        r: &[f64],
+        norm: f64,
+        q: &[f64],
+        z: &mut [f64],
+    ) -> [f64; 2] {
         // A cycle is linear: the vector is brought to order 1, so that single precision can hold it.
-        let size = power_of_two(comm.max(x.iter().fold(0.0, |m: f64, x| m.max(x.abs()))));
+        let size = power_of_two(norm);
         let [b, solution] = &mut *self.vectors.borrow_mut();
-        for (b, x) in b.as_flattened_mut().iter_mut().zip(x) {
-            *b = (x / size) as f32;
-        }
+        vector::narrow(1.0 / size, r, b.as_flattened_mut());
         self.cycle(comm, b, solution);
-        for (y, value) in y.iter_mut().zip(solution.as_flattened()) {
-            *y = size * f64::from(*value);
-        }
+        vector::widen_dots(size, solution.as_flattened(), z, [r, q])
+    }
+
+    fn strengthen(&mut self) -> Option<String> {
+        (self.sweeps < MAX_SWEEPS).then(|| {
+            self.sweeps += 1;
+            format!("{} smoothing sweeps a level", self.sweeps)
+        })
     }
 }

@@ -6,6 +6,8 @@ use crate::linalg::DistMatrix;
 use fem_mesh::Comm;
 use std::time::Instant;
 
+const MIB: f64 = 1024.0 * 1024.0;
+
 /// Steps of the set-up, as they are told to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -64,6 +66,8 @@ pub struct LevelSize {
     pub nonzeros: u64,
     /// Degrees of freedom of a node.
     pub block_size: usize,
+    /// Memory of smoother, interpolation and vectors, or of the factor of the last level, bytes, summed over ranks.
+    pub memory: u64,
 }
 
 /// What was built, and what it cost.
@@ -71,8 +75,6 @@ pub struct LevelSize {
 pub struct Report {
     /// Levels, finest first.
     pub levels: Vec<LevelSize>,
-    /// Memory of the hierarchy, bytes, summed over ranks.
-    pub memory: u64,
     seconds: [f64; Step::ALL.len()],
 }
 
@@ -84,7 +86,21 @@ impl Report {
             rows: a.map().n_global() * B as u64,
             nonzeros: n_blocks * (B * B) as u64,
             block_size: B,
+            memory: 0,
         });
+    }
+
+    /// Collective. Enters the memory of this rank's part of each level, bytes, finest first.
+    pub(super) fn enter_memory(&mut self, comm: &Comm, of_levels: &[usize]) {
+        debug_assert_eq!(of_levels.len(), self.levels.len());
+        for (level, &memory) in self.levels.iter_mut().zip(of_levels) {
+            level.memory = comm.sum_u64(memory as u64);
+        }
+    }
+
+    /// Memory of the hierarchy, bytes, summed over ranks.
+    pub fn memory(&self) -> u64 {
+        self.levels.iter().map(|level| level.memory).sum()
     }
 
     /// Does some work and adds its time to that of `step`.
@@ -108,18 +124,22 @@ impl Report {
 
     /// The levels and times as lines of text.
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec!["  level          dof      nonzeros  a row  block".to_owned()];
+        let mut lines =
+            vec!["  level          dof      nonzeros  a row  block      MiB".to_owned()];
         for (number, level) in self.levels.iter().enumerate() {
             let per_row = level.nonzeros as f64 / level.rows.max(1) as f64;
             lines.push(format!(
-                "  {number:5} {:12} {:13} {per_row:6.1} {:6}",
-                level.rows, level.nonzeros, level.block_size
+                "  {number:5} {:12} {:13} {per_row:6.1} {:6} {:8.1}",
+                level.rows,
+                level.nonzeros,
+                level.block_size,
+                level.memory as f64 / MIB
             ));
         }
         lines.push(format!(
-            "  operator complexity {:.3}, memory {:.0} MiB",
+            "  operator complexity {:.3}, memory {:.1} MiB",
             self.operator_complexity(),
-            self.memory as f64 / f64::from(1 << 20)
+            self.memory() as f64 / MIB
         ));
         let times = Step::ALL.map(|step| format!("{} {:.3}", step.name(), self.seconds(step)));
         lines.push(format!("  set-up, s: {}", times.join(", ")));

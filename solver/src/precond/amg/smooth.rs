@@ -9,7 +9,7 @@ use super::transfer::Prolongator;
 use crate::linalg::vectorize::{
     Kernel, add_product, add_transposed_product, as_blocks, dispatch, narrow,
 };
-use crate::linalg::{DistMatrix, Upper};
+use crate::linalg::{DistMatrix, Upper, pages};
 use fem_mesh::{Comm, IndexMap};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
@@ -98,8 +98,8 @@ type Arrays<const B: usize, const C: usize> = (Vec<u32>, Vec<u32>, Vec<[[f32; C]
 fn join<const B: usize, const C: usize>(tasks: Vec<Rows<B, C>>, n_rows: usize) -> Arrays<B, C> {
     let n_blocks = tasks.iter().map(|task| task.columns.len()).sum();
     let mut row_start = Vec::with_capacity(n_rows + 1);
-    let mut columns = Vec::with_capacity(n_blocks);
-    let mut blocks = Vec::with_capacity(n_blocks);
+    let mut columns = pages::with_capacity(n_blocks);
+    let mut blocks = pages::with_capacity(n_blocks);
     row_start.push(0);
     let mut end = 0;
     for task in tasks {

@@ -44,6 +44,24 @@ impl<const B: usize> GaussSeidel<B> {
         self.owned.backward(flat.0, flat.1, flat.2);
     }
 
+    /// Collective. One more forward sweep on `x` with what the one before left, r = b - A x, and what this one leaves.
+    pub(super) fn pre_again(&self, comm: &Comm, x: &mut [[f32; B]], r: &mut [[f32; B]]) {
+        let b = r.to_vec();
+        let mut more = vec![[0.0; B]; b.len()];
+        self.pre(comm, &b, &mut more, r);
+        for (x, more) in x.as_flattened_mut().iter_mut().zip(more.as_flattened()) {
+            *x += more;
+        }
+    }
+
+    /// Collective. One more backward sweep, before the last: for A e = r on `v`.
+    pub(super) fn before_post(&self, comm: &Comm, v: &mut [[f32; B]], r: &[[f32; B]]) {
+        let mut used_up = r.to_vec();
+        let mut next = vec![[0.0; B]; v.len()];
+        self.post(comm, v, &mut used_up, &mut next);
+        v.copy_from_slice(&next);
+    }
+
     /// Collective. y = A x.
     pub(super) fn multiply(&self, comm: &Comm, x: &[[f32; B]], y: &mut [[f32; B]]) {
         self.owned.apply(x.as_flattened(), y.as_flattened_mut());

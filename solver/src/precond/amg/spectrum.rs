@@ -26,7 +26,7 @@ pub(super) fn largest_eigenvalue<const B: usize>(
     let n = a.n_owned();
     let first = map.offset() * B as u64;
     let mut r: Vec<f64> = (0..n as u64).map(|i| noise(first + i)).collect();
-    let (mut z, mut q, mut x) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let (mut z, mut q) = (vec![0.0; n], vec![0.0; n]);
     inverse.apply(comm, &r, &mut z);
     let mut p = z.clone();
     let start = vector::dot(comm, &r, &z);
@@ -43,7 +43,7 @@ pub(super) fn largest_eigenvalue<const B: usize>(
             );
         }
         let alpha = rz / pq;
-        vector::step_and_norm(alpha, &p, &q, &mut x, &mut r);
+        vector::descend(alpha, &q, &mut r);
         inverse.apply(comm, &r, &mut z);
         let rz_new = vector::dot(comm, &r, &z);
         let beta = rz_new / rz;

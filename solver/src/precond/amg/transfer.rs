@@ -5,7 +5,7 @@
 //!
 //! Invariant: knows numbers and ranks only.
 
-use crate::linalg::vectorize::{Kernel, dispatch, madd};
+use crate::linalg::interpolation::{self, Rows};
 use fem_mesh::{Comm, Halo, IndexMap};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
@@ -86,6 +86,16 @@ impl<const B: usize, const C: usize> Prolongator<B, C> {
             slabs,
         }
     }
+
+    /// Some rows, as the kernels see them.
+    fn rows(&self, rows: Range<usize>) -> Rows<'_> {
+        Rows {
+            rows,
+            row_start: &self.row_start,
+            columns: &self.columns,
+            blocks: self.blocks.as_flattened().as_flattened(),
+        }
+    }
 }
 
 impl<const B: usize, const C: usize> Transfer<B, C> for Prolongator<B, C> {
@@ -96,11 +106,8 @@ impl<const B: usize, const C: usize> Transfer<B, C> for Prolongator<B, C> {
     fn restrict(&self, comm: &Comm, fine: &[[f32; B]], coarse: &mut [[f32; C]]) {
         let sums: Vec<Vec<[f32; C]>> = (self.slabs.par_iter().with_max_len(1))
             .map(|slab| {
-                dispatch(Restrict {
-                    p: self,
-                    slab,
-                    fine,
-                })
+                let (rows, columns) = (self.rows(slab.rows.clone()), slab.columns.clone());
+                interpolation::multiply_transposed(rows, columns, &fine[slab.rows.clone()])
             })
             .collect();
         let n_owned = self.coarse.n_owned();
@@ -128,12 +135,8 @@ impl<const B: usize, const C: usize> Transfer<B, C> for Prolongator<B, C> {
         let values = &values;
         let rows = fine.par_chunks_mut(MIN_SLAB_ROWS).enumerate();
         rows.for_each(|(chunk, fine)| {
-            dispatch(Prolong {
-                p: self,
-                first: chunk * MIN_SLAB_ROWS,
-                coarse: values,
-                fine,
-            });
+            let first = chunk * MIN_SLAB_ROWS;
+            interpolation::multiply(self.rows(first..first + fine.len()), values, fine);
         });
     }
 
@@ -141,71 +144,5 @@ impl<const B: usize, const C: usize> Transfer<B, C> for Prolongator<B, C> {
         size_of_val(self.row_start.as_slice())
             + size_of_val(self.columns.as_slice())
             + size_of_val(self.blocks.as_slice())
-    }
-}
-
-/// The sums of one slab for its range of columns.
-struct Restrict<'a, const B: usize, const C: usize> {
-    p: &'a Prolongator<B, C>,
-    slab: &'a Slab,
-    fine: &'a [[f32; B]],
-}
-
-impl<const B: usize, const C: usize> Kernel for Restrict<'_, B, C> {
-    type Output = Vec<[f32; C]>;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> Self::Output {
-        let (p, low) = (self.p, self.slab.columns.start);
-        let mut sums = vec![[0.0f32; C]; self.slab.columns.len()];
-        for row in self.slab.rows.clone() {
-            let range = p.row_start[row] as usize..p.row_start[row + 1] as usize;
-            let fine = &self.fine[row];
-            for (block, &column) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
-                let sum = &mut sums[column as usize - low];
-                for b in 0..B {
-                    for c in 0..C {
-                        sum[c] = madd::<FMA, f32>(block[b][c], fine[b], sum[c]);
-                    }
-                }
-            }
-        }
-        sums
-    }
-}
-
-/// Fine rows `first..`, as many as `fine` holds.
-struct Prolong<'a, const B: usize, const C: usize> {
-    p: &'a Prolongator<B, C>,
-    first: usize,
-    coarse: &'a [[f32; C]],
-    fine: &'a mut [[f32; B]],
-}
-
-impl<const B: usize, const C: usize> Kernel for Prolong<'_, B, C> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let p = self.p;
-        for (row, fine) in (self.first..).zip(self.fine) {
-            let range = p.row_start[row] as usize..p.row_start[row + 1] as usize;
-            let mut sum = [[0.0f32; C]; B];
-            for (block, &column) in p.blocks[range.clone()].iter().zip(&p.columns[range]) {
-                let coarse = &self.coarse[column as usize];
-                for b in 0..B {
-                    for c in 0..C {
-                        sum[b][c] = madd::<FMA, f32>(block[b][c], coarse[c], sum[b][c]);
-                    }
-                }
-            }
-            for b in 0..B {
-                let mut total = 0.0;
-                for c in 0..C {
-                    total += sum[b][c];
-                }
-                fine[b] = total;
-            }
-        }
     }
 }
