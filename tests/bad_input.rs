@@ -156,15 +156,20 @@ fn damaged_meshes_are_refused() {
 }
 
 #[test]
-fn inverted_elements_are_named() {
+fn mirrored_elements_are_turned_and_folded_ones_named() {
     let folder = tempfile::tempdir().unwrap();
-    let case = deck_case(
-        folder.path(),
-        NODES,
-        &ELEMENTS.replace("20, 2, 3, 4, 5", "20, 3, 2, 4, 5"),
-        "",
-    );
-    expect_error(folder.path(), &[&case], 3, &["20", "Jacobian"]);
+    let mirrored = ELEMENTS.replace("20, 2, 3, 4, 5", "20, 3, 2, 4, 5");
+    let case = deck_case(folder.path(), NODES, &mirrored, "");
+    for n in rank_counts() {
+        let run = on_ranks(n, folder.path(), &[&case]).expect_code(0);
+        let warning = "1 of 2 elements is given inside out (mirrored) and turned: 20";
+        assert!(run.stderr.contains(warning), "{}", run.stderr);
+    }
+    // A hexahedron whose top is crossed over: no order of the same nodes makes it sound.
+    let cube = "11, 5, 0, 0\n12, 6, 0, 0\n13, 6, 1, 0\n14, 5, 1, 0\n15, 5, 0, 1\n16, 6, 0, 1\n17, 6, 1, 1\n18, 5, 1, 1\n";
+    let crossed = "*ELEMENT, TYPE=C3D8, ELSET=body\n30, 11, 12, 13, 14, 16, 15, 17, 18\n*NSET, NSET=base\n11, 12, 14\n";
+    let case = deck_case(folder.path(), &format!("{NODES}{cube}"), ELEMENTS, crossed);
+    expect_error(folder.path(), &[&case], 3, &["30", "Jacobian"]);
 }
 
 #[test]

@@ -4,8 +4,14 @@
 //!
 //! Invariant: looks at geometry and numbering only; judges no element.
 
+pub(crate) mod jacobian;
+pub(crate) mod parts;
+
+pub use parts::Part;
+
 use fem_mesh::{CellFace, CellType, Mesh};
-use std::collections::{BTreeMap, HashMap};
+use jacobian::Jacobians;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a named set holds.
@@ -30,12 +36,12 @@ pub struct MeshInfo {
     pub by_type: BTreeMap<CellType, usize>,
     /// Lowest and highest coordinates of the nodes, m; `None` without nodes.
     pub bounding_box: Option<[[f64; 3]; 2]>,
-    /// Sum of the elements' volumes, m3; mirrored elements count as negative.
+    /// Sum of the elements' volumes, m3; that of an element turned inside out is negative.
     pub volume: f64,
-    /// Elements of negative volume.
-    pub n_mirrored: usize,
-    /// Parts that share no node with one another.
-    pub n_components: usize,
+    /// Elements whose Jacobian determinant is not positive at some quadrature point.
+    pub n_inverted: usize,
+    /// Parts that share no node with one another, largest first.
+    pub parts: Vec<Part>,
     /// Nodes at the place of an earlier node (to 1e-9 of the size of the mesh).
     pub n_coincident_nodes: usize,
     /// Kind, name and number of members of each set.
@@ -51,12 +57,9 @@ pub fn describe(mesh: &Mesh) -> MeshInfo {
     for &cell_type in &mesh.cells.types {
         *by_type.entry(cell_type).or_insert(0) += 1;
     }
-    let volumes = (0..mesh.n_cells()).map(|cell| cell_volume(mesh, cell));
-    let (mut volume, mut n_mirrored) = (0.0, 0);
-    for of_cell in volumes {
-        volume += of_cell;
-        n_mirrored += usize::from(of_cell < 0.0);
-    }
+    let volume = (0..mesh.n_cells())
+        .map(|cell| cell_volume(mesh, cell))
+        .sum();
     let bounding_box = bounding_box(&mesh.coords);
     MeshInfo {
         n_nodes: mesh.n_nodes(),
@@ -64,8 +67,8 @@ pub fn describe(mesh: &Mesh) -> MeshInfo {
         by_type,
         bounding_box,
         volume,
-        n_mirrored,
-        n_components: count_components(mesh),
+        n_inverted: count_inverted(mesh),
+        parts: parts::find_parts(mesh),
         n_coincident_nodes: bounding_box.map_or(0, |b| count_coincident(&mesh.coords, b)),
         sets: list_sets(mesh),
     }
@@ -239,67 +242,30 @@ fn quad8_gradients(u: f64, v: f64) -> [[f64; 2]; 8] {
     gradients
 }
 
-/// Parts of the mesh that no element connects, by union-find over the nodes.
-fn count_components(mesh: &Mesh) -> usize {
-    fn root(parent: &mut [u32], mut node: u32) -> u32 {
-        while parent[node as usize] != node {
-            let above = parent[parent[node as usize] as usize];
-            parent[node as usize] = above;
-            node = above;
-        }
-        node
-    }
-    let mut parent: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
-    for cell in 0..mesh.n_cells() {
-        let nodes = mesh.cells.nodes_of(cell);
-        let first = root(&mut parent, nodes[0]);
-        for &node in &nodes[1..] {
-            let other = root(&mut parent, node);
-            parent[other as usize] = first;
-        }
-    }
-    (0..parent.len())
-        .filter(|&node| parent[node] as usize == node)
-        .count()
-}
-
-/// Nodes within the tolerance of an earlier one; found in a grid of boxes twice as wide as the tolerance.
+/// Nodes at the place of an earlier node.
 fn count_coincident(coords: &[Point], [low, high]: [Point; 2]) -> usize {
-    const RELATIVE: f64 = 1e-9;
     let size = (0..3)
         .map(|axis| high[axis] - low[axis])
         .fold(0.0, f64::max);
-    let tolerance = RELATIVE * size;
-    let width = if size > 0.0 { 2.0 * tolerance } else { 1.0 };
-    let place = |x: f64, axis: usize| ((x - low[axis]) / width).floor() as i64;
+    parts::coincident_pairs(coords, parts::COINCIDENT * size).len()
+}
 
-    let mut boxes: HashMap<[i64; 3], Vec<u32>> = HashMap::with_capacity(coords.len());
-    let mut n_coincident = 0;
-    for (node, &point) in coords.iter().enumerate() {
-        let from: [i64; 3] = std::array::from_fn(|axis| place(point[axis] - tolerance, axis));
-        let to: [i64; 3] = std::array::from_fn(|axis| place(point[axis] + tolerance, axis));
-        let is_near = |&other: &u32| {
-            let d = minus(coords[other as usize], point);
-            d.iter().all(|d| d.abs() <= tolerance)
-        };
-        let mut found = false;
-        for i in from[0]..=to[0] {
-            for j in from[1]..=to[1] {
-                for k in from[2]..=to[2] {
-                    found |= boxes
-                        .get(&[i, j, k])
-                        .is_some_and(|nodes| nodes.iter().any(is_near));
-                }
-            }
-        }
-        if found {
-            n_coincident += 1;
-        } else {
-            let home = std::array::from_fn(|axis| place(point[axis], axis));
-            boxes.entry(home).or_default().push(node as u32);
-        }
+/// Elements whose Jacobian determinant is not positive at some quadrature point.
+fn count_inverted(mesh: &Mesh) -> usize {
+    let mut tables: BTreeMap<CellType, Jacobians> = BTreeMap::new();
+    let mut coords = Vec::with_capacity(27);
+    let mut n_inverted = 0;
+    for cell in 0..mesh.n_cells() {
+        let cell_type = mesh.cells.types[cell];
+        let nodes = mesh.cells.nodes_of(cell);
+        coords.clear();
+        coords.extend(nodes.iter().map(|&node| mesh.coords[node as usize]));
+        let table = tables
+            .entry(cell_type)
+            .or_insert_with(|| Jacobians::new(cell_type));
+        n_inverted += usize::from(table.determinants(&coords).lowest <= 0.0);
     }
-    n_coincident
+    n_inverted
 }
 
 impl fmt::Display for SetKind {
@@ -327,8 +293,15 @@ impl fmt::Display for MeshInfo {
             row("highest x y z", triple(high))?;
         }
         row("volume", format!("{:>13.6e}", self.volume))?;
-        row("mirrored", format!("{:>13}", self.n_mirrored))?;
-        row("loose parts", format!("{:>13}", self.n_components))?;
+        row("inverted", format!("{:>13}", self.n_inverted))?;
+        row("loose parts", format!("{:>13}", self.parts.len()))?;
+        if self.parts.len() > 1 {
+            const SHOWN: usize = 20;
+            for part in self.parts.iter().take(SHOWN) {
+                let name = part.name.as_deref().unwrap_or("");
+                row("  elements", format!("{:>13}  {name}", part.n_elements))?;
+            }
+        }
         row(
             "coincident nodes",
             format!("{:>13}", self.n_coincident_nodes),

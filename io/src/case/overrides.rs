@@ -80,7 +80,7 @@ fn refuse_what_is_no_case(path: &Path) -> Result<()> {
         "inp" => error("running a deck (.inp) as it is is not available in this version").map_err(|error| {
             error.advice("a later version reads decks; until then write a case file with `file = \"...\"` in [mesh]")
         }),
-        "msh" | "vtu" | "vtk" | "unv" | "bdf" | "nas" | "med" => error("this is a mesh file")
+        "msh" | "vtu" | "vtk" | "unv" | "bdf" | "nas" | "med" | "exo" | "e" => error("this is a mesh file")
             .map_err(|error| error.advice("write a case file that names it: `file = \"...\"` in [mesh]")),
         _ => Ok(()),
     }

@@ -96,7 +96,7 @@ static MESH: TableSpec = TableSpec {
             "file",
             Text,
             Optional,
-            "Mesh file (.msh, .inp), relative to the case file.",
+            "Mesh file, relative to the case file; the formats are in docs/mesh-files.md.",
         ),
         key("box", Table(&BOX), Optional, BOX.about),
         key(

@@ -4,6 +4,7 @@
 //!
 //! Invariant: knows no file format.
 
+use super::solids::{Order, Solid};
 use fem_mesh::{CellType, Error};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,6 +142,8 @@ pub(super) struct Draft {
     pub(super) cell_sets: BTreeMap<String, IdSet>,
     pub(super) face_sets: BTreeMap<String, DraftFaces>,
     pub(super) warnings: Vec<String>,
+    /// The format knows wedges of either sense, so that turning them is no news.
+    pub(super) has_wedges_of_either_sense: bool,
 }
 
 impl Draft {
@@ -161,6 +164,37 @@ impl Draft {
             error.at_line(place.line as usize)
         } else {
             error
+        }
+    }
+
+    /// Takes a solid. `nodes` are those of the file, `order` leads from them to ours. One of a type that this program does
+    /// not know is noted, to be refused by name in the end.
+    pub(super) fn push_solid(
+        &mut self,
+        solid: Solid,
+        order: Order,
+        id: u64,
+        nodes: &[u64],
+        place: Place,
+    ) {
+        match solid.cell_type() {
+            Some(cell_type) => {
+                let order = &order[..solid.n_nodes];
+                let ordered = order.iter().map(|&k| nodes[usize::from(k)]);
+                self.solids.push(cell_type, id, ordered, place);
+            }
+            None => {
+                self.note_unsupported(solid.name, place);
+                self.other_elements.push(id);
+            }
+        }
+    }
+
+    /// Takes an element that is no solid; one with 3 or 4 `corners` may lie on a face of one.
+    pub(super) fn push_other(&mut self, id: u64, corners: &[u64]) {
+        self.other_elements.push(id);
+        if matches!(corners.len(), 3 | 4) {
+            self.surface_elements.push((id, Facet::new(corners)));
         }
     }
 

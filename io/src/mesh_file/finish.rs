@@ -1,12 +1,15 @@
 //! From a [`Draft`] to a checked [`Mesh`]: numbers become indices, what cannot be right is refused by name, what no
 //! solid uses is dropped with a warning.
 //!
-//! Invariant: knows no file format, and changes neither coordinates nor the node order of an element.
+//! Invariant: knows no file format, and changes no coordinates.
 
 use super::MeshFile;
 use super::draft::{Draft, Place};
 use super::id_lookup::IdLookup;
+use super::joints;
+use super::mirror::turn_mirrored;
 use fem_mesh::{CellType, Cells, Error, Mesh, Result};
+use std::collections::BTreeMap;
 
 /// How many numbers a message lists.
 const SHOWN: usize = 5;
@@ -17,6 +20,9 @@ pub(super) const DROPPED: u32 = u32::MAX;
 impl Draft {
     /// Checks everything and makes the mesh. Fails on what the documentation of [`super::read`] lists.
     pub(super) fn finish(mut self) -> Result<MeshFile> {
+        clean_names(&mut self.node_sets);
+        clean_names(&mut self.cell_sets);
+        clean_names(&mut self.face_sets);
         self.refuse_unsupported()?;
         self.refuse_emptiness()?;
         let node_lookup = self.look_up_nodes()?;
@@ -33,6 +39,11 @@ impl Draft {
         mesh.node_ids = self.nodes.ids;
         mesh.coords = self.nodes.coords;
         mesh.cell_ids = self.solids.ids;
+        let mut turned = turn_mirrored(&mut mesh);
+        if self.has_wedges_of_either_sense {
+            turned.retain(|&cell| mesh.cells.types[cell as usize].n_corners() != 6);
+        }
+        self.warnings.extend(joints::warnings(&mesh, &turned));
         Ok(MeshFile {
             mesh,
             warnings: self.warnings,
@@ -266,8 +277,26 @@ impl Draft {
     }
 }
 
+/// Gives sets without a name one, and takes out of names what would spoil a line of text.
+fn clean_names<T>(sets: &mut BTreeMap<String, T>) {
+    let is_bad = |name: &str| name.is_empty() || name.contains(char::is_control);
+    let bad: Vec<String> = sets.keys().filter(|name| is_bad(name)).cloned().collect();
+    for name in bad {
+        let clean: String = (name.chars())
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        let mut free = if clean.is_empty() { "unnamed" } else { &clean }.to_owned();
+        while sets.contains_key(&free) {
+            free.push('_');
+        }
+        if let Some(set) = sets.remove(&name) {
+            sets.insert(free, set);
+        }
+    }
+}
+
 /// Nodes of the largest solid.
-const MOST_NODES: usize = 20;
+const MOST_NODES: usize = 27;
 
 fn corners_of(cells: &Cells, cell: usize) -> &[u32] {
     &cells.nodes_of(cell)[..cells.types[cell].n_corners()]

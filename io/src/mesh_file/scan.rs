@@ -156,16 +156,20 @@ impl<'a> Scanner<'a> {
 /// A field as text for a message, cut to a sensible length.
 pub(super) fn shown(field: &[u8]) -> String {
     const LONGEST: usize = 40;
-    let text = String::from_utf8_lossy(&field[..field.len().min(LONGEST)]).into_owned();
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
+    let text = readable(&field[..field.len().min(LONGEST)]);
     if field.len() > LONGEST {
         text + "..."
     } else {
         text
     }
+}
+
+/// Bytes as text of one line: what has no place in a line becomes `?`.
+pub(super) fn readable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
 }
 
 /// Without blanks (in the sense of this module) and line ends at both ends.

@@ -62,7 +62,7 @@ fn volumes_of_sheared_cells_far_from_the_origin() {
             info.volume
         );
         assert_eq!(
-            (info.n_mirrored, info.n_components, info.n_coincident_nodes),
+            (info.n_inverted, info.parts.len(), info.n_coincident_nodes),
             (0, 1, 0)
         );
     }
@@ -105,10 +105,10 @@ fn parts_coincident_nodes_mirrored_cells_and_sets_are_counted() {
     mesh.sets.nodes.insert("corner".into(), vec![0]);
     let info = describe(&mesh);
     assert_eq!(
-        (info.n_nodes, info.n_elements, info.n_components),
+        (info.n_nodes, info.n_elements, info.parts.len()),
         (16, 2, 2)
     );
-    assert_eq!((info.n_coincident_nodes, info.n_mirrored), (4, 1));
+    assert_eq!((info.n_coincident_nodes, info.n_inverted), (4, 1));
     assert_eq!(info.bounding_box.unwrap()[1][0], 2.0);
     assert_eq!(info.sets[1], (SetKind::Nodes, "corner".into(), 1));
     assert_eq!(
@@ -119,8 +119,10 @@ fn parts_coincident_nodes_mirrored_cells_and_sets_are_counted() {
          lowest x y z           0.000000      0.000000      0.000000\n\
          highest x y z          2.000000      1.000000      1.000000\n\
          volume            -1.000000e-12\n\
-         mirrored                      1\n\
+         inverted                      1\n\
          loose parts                   2\n\
+         \x20 elements                    1  \n\
+         \x20 elements                    1  \n\
          coincident nodes              4\n\
          sets                          2\n\
          \x20 elements                    2  all\n\
@@ -133,7 +135,7 @@ fn parts_coincident_nodes_mirrored_cells_and_sets_are_counted() {
 fn an_empty_mesh_is_described() {
     let info = describe(&Mesh::default());
     assert_eq!(
-        (info.n_nodes, info.n_components, info.bounding_box),
+        (info.n_nodes, info.parts.len(), info.bounding_box),
         (0, 0, None)
     );
 }

@@ -132,7 +132,16 @@ pub(crate) struct MeshArgs {
 pub(crate) enum MeshAction {
     /// Counts, sets, bounding box and volume of a mesh file.
     Info {
-        /// The mesh file (.msh, .inp).
+        /// The mesh file (.msh, .inp, .vtu, .vtk, .bdf, .unv, .med, .exo).
         file: PathBuf,
+    },
+    /// Write a mesh with its sets in another format: .vtu, .inp or .msh.
+    Convert {
+        /// The mesh file to read.
+        #[arg(value_name = "IN")]
+        input: PathBuf,
+        /// The mesh file to write; its extension is the format.
+        #[arg(value_name = "OUT")]
+        output: PathBuf,
     },
 }

@@ -56,6 +56,9 @@ pub(crate) fn dispatch(comm: &Comm) -> i32 {
         Some(Command::Verify(args)) => verify::verify(comm, &args),
         Some(Command::Mesh(args)) => match args.action {
             MeshAction::Info { file } => on_root(comm, || mesh_info(&file)),
+            MeshAction::Convert { input, output } => {
+                on_root(comm, || mesh_convert(&input, &output))
+            }
         },
         Some(Command::Schema(args)) => on_root(comm, || {
             Ok(if args.markdown {
@@ -170,14 +173,32 @@ fn check_command(comm: &Comm, args: &CheckArgs) -> Result<i32> {
     Ok(0)
 }
 
-fn mesh_info(file: &Path) -> Result<String> {
+/// Reads a mesh file and tells its warnings.
+fn read_mesh_file(file: &Path) -> Result<fem_mesh::Mesh> {
     let read = fem_io::mesh_file::read(file)?;
     for warning in &read.warnings {
         tell(&format!("warning: {warning}"));
     }
+    Ok(read.mesh)
+}
+
+fn mesh_convert(input: &Path, output: &Path) -> Result<String> {
+    let mesh = read_mesh_file(input)?;
+    fem_io::mesh_file::write(output, &mesh)?;
+    let n_sets = mesh.sets.nodes.len() + mesh.sets.cells.len() + mesh.sets.faces.len();
+    Ok(format!(
+        "{}: {} nodes, {} elements, {n_sets} sets",
+        output.display(),
+        mesh.n_nodes(),
+        mesh.n_cells()
+    ))
+}
+
+fn mesh_info(file: &Path) -> Result<String> {
+    let mesh = read_mesh_file(file)?;
     Ok(format!(
         "{}\n{}",
         file.display(),
-        fem_io::mesh_info::describe(&read.mesh)
+        fem_io::mesh_info::describe(&mesh)
     ))
 }

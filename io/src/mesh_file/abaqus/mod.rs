@@ -12,7 +12,7 @@ mod element_types;
 mod sets;
 
 use super::draft::{Draft, IdSet, Place};
-use super::read_bytes;
+use super::include::Open;
 use super::scan::trim;
 use blocks::Block;
 use card::Card;
@@ -20,7 +20,7 @@ use element_types::{Kind, element_kind};
 use fem_mesh::{Error, Result};
 use sets::{Defined, SetKind, SetNames};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Reads the bytes of the deck at `path`.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Draft> {
@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Draft> {
         block: Block::Skip,
         at: Place::default(),
         names: SetNames::default(),
-        included_by: Vec::new(),
+        open: Open::default(),
         part: None,
         instance: None,
         in_assembly: false,
@@ -49,8 +49,7 @@ struct Reader {
     /// The line being read.
     at: Place,
     names: SetNames,
-    /// Files being read, outermost first.
-    included_by: Vec<PathBuf>,
+    open: Open,
     /// Names of the one part and of its one instance.
     part: Option<String>,
     instance: Option<String>,
@@ -87,9 +86,7 @@ impl Reader {
 
     /// Reads file number `file` of the draft. What a data line means carries over into an included file and back.
     fn read_file(&mut self, file: u16, bytes: &[u8]) -> Result<()> {
-        let path = &self.draft.files[usize::from(file)];
-        self.included_by
-            .push(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        self.open.enter(&self.draft.files[usize::from(file)]);
         let outer = self.at;
         self.at = Place { file, line: 0 };
         let mut rest = bytes;
@@ -109,7 +106,7 @@ impl Reader {
             self.read_card(&card)?;
         }
         self.at = outer;
-        self.included_by.pop();
+        self.open.leave();
         Ok(())
     }
 
@@ -185,27 +182,12 @@ impl Reader {
     }
 
     fn include(&mut self, input: &str) -> Result<()> {
-        const DEEPEST: usize = 50;
-        let from = &self.draft.files[usize::from(self.at.file)];
-        let beside = |name: &str| from.with_file_name("").join(name);
-        let mut path = beside(input);
-        if !path.exists() && input.contains('\\') {
-            path = beside(&input.replace('\\', "/"));
-        }
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if self.included_by.contains(&real) || self.included_by.len() > DEEPEST {
-            return Err(self.error(Error::input(format!("`{input}` includes itself"))));
-        }
-        if !path.is_file() {
-            let error = Error::input(format!("included file `{input}` not found"));
-            return Err(self.error(error.expected(format!("the file {}", path.display()))));
-        }
-        let Ok(file) = u16::try_from(self.draft.files.len()) else {
-            return Err(self.error(Error::input("too many included files")));
-        };
-        let bytes = read_bytes(&path, "included file")?;
-        self.draft.files.push(path);
-        self.read_file(file, bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes))
+        let opened = self.open.include(&mut self.draft, self.at.file, input);
+        let (file, bytes) = opened.map_err(|error| match error.file() {
+            Some(_) => error,
+            None => self.error(error),
+        })?;
+        self.read_file(file, &bytes)
     }
 
     fn start_nodes(&mut self, card: &Card) -> Result<()> {

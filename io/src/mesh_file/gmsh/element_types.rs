@@ -8,15 +8,15 @@ use fem_mesh::CellType;
 
 /// One element type of Gmsh.
 #[derive(Debug)]
-pub(super) struct ElementType {
-    pub(super) number: u16,
+pub(in super::super) struct ElementType {
+    pub(in super::super) number: u16,
     pub(super) name: &'static str,
     pub(super) dimension: u8,
     pub(super) n_nodes: usize,
     /// Corner nodes come first.
     pub(super) n_corners: usize,
     /// Our type, and which of Gmsh's nodes is our node 0, 1, ...
-    pub(super) solid: Option<(CellType, &'static [u8])>,
+    pub(in super::super) solid: Option<(CellType, &'static [u8])>,
 }
 
 /// The most nodes that a type of the table has.
@@ -102,6 +102,11 @@ static TYPES: [ElementType; 37] = [
 pub(super) fn element_type(number: i64) -> Option<&'static ElementType> {
     let at = TYPES.binary_search_by_key(&number, |t| i64::from(t.number));
     at.ok().map(|k| &TYPES[k])
+}
+
+/// The type of Gmsh that one of our types, solid or facet, is.
+pub(in super::super) fn type_of(cell_type: CellType) -> Option<&'static ElementType> {
+    TYPES.iter().find(|t| t.name == cell_type.name())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //!
 //! Invariant: fills a draft and checks no more than it needs to read on.
 
-mod element_types;
+pub(super) mod element_types;
 mod source;
 mod v2;
 mod v4;
