@@ -112,17 +112,59 @@ mod mapping {
         while filled < used
             && let Some(run) = pool.take(used - filled)
         {
-            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-            let (from, to) = (run.start as *mut libc::c_void, start.wrapping_add(filled));
-            // SAFETY: nobody uses the run, and what it takes the place of is a part of the new mapping.
-            let moved = unsafe { libc::mremap(from, run.size, run.size, flags, to) };
-            if moved == libc::MAP_FAILED {
-                pool.keep(run);
-                break;
+            match move_run(run, start.wrapping_add(filled)) {
+                Moved::All => filled += run.size,
+                Moved::Part(size) => {
+                    filled += size;
+                    pool.keep(Run {
+                        start: run.start + size,
+                        size: run.size - size,
+                    });
+                    break;
+                }
+                Moved::LeftAHole => {
+                    // SAFETY: nobody knows of the mapping yet; a hole in it is no matter.
+                    unsafe { libc::munmap(start.cast(), used) };
+                    return none;
+                }
             }
-            filled += run.size;
         }
         (start, filled)
+    }
+
+    /// How far the pages of a run came.
+    enum Moved {
+        All,
+        /// So many bytes; below them all is as it was, and the place of the others has fresh pages.
+        Part(usize),
+        /// The system took the place away and has no other pages for it.
+        LeftAHole,
+    }
+
+    /// Moves the pages of a run to `to`, page by page: a run can have been put together from the pages of several mappings,
+    /// and systems before Linux 6.17 move those of one mapping at a time.
+    fn move_run(run: Run, to: *mut u8) -> Moved {
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        for at in (0..run.size).step_by(LARGE) {
+            let (from, to) = ((run.start + at) as *mut libc::c_void, to.wrapping_add(at));
+            // SAFETY: nobody uses the run, and what it takes the place of is a part of a new mapping.
+            let moved = unsafe { libc::mremap(from, LARGE, LARGE, flags, to) };
+            if moved == libc::MAP_FAILED {
+                // What was in its place may be gone already.
+                let (access, kind) = (
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED,
+                );
+                // SAFETY: a part of the new mapping, of which nobody knows yet.
+                let fresh = unsafe { libc::mmap(to.cast(), LARGE, access, kind, -1, 0) };
+                return if fresh == libc::MAP_FAILED {
+                    Moved::LeftAHole
+                } else {
+                    Moved::Part(at)
+                };
+            }
+        }
+        Moved::All
     }
 
     /// Takes back the bytes `keep..size` of an array, as far as they are whole huge pages.
@@ -299,6 +341,25 @@ mod tests {
                 assert_eq!(values.len(), len);
                 assert!(values.iter().enumerate().all(|(i, &v)| v == i as u64));
             }
+        }
+    }
+
+    /// Pages of arrays that were freed make up later ones of other sizes, in any mixture and more than once.
+    #[test]
+    fn arrays_of_pages_of_several_earlier_ones_hold_their_contents() {
+        let array = |pages: usize, value: usize| vec![value; pages * LARGE / size_of::<usize>()];
+        let is_sound = |values: &[usize], value: usize| values.iter().all(|&v| v == value);
+        for round in 0..20 {
+            let parts = [1, 3, 2, 5].map(|pages| array(pages, round + pages));
+            assert!((parts.iter().zip([1, 3, 2, 5])).all(|(v, pages)| is_sound(v, round + pages)));
+            drop(parts);
+            let whole = array(11, round);
+            assert!(is_sound(&whole, round));
+            drop(whole);
+            let halves = [array(6, round + 1), array(4, round + 2)];
+            assert!(is_sound(&halves[0], round + 1) && is_sound(&halves[1], round + 2));
+            let zeros = vec![0usize; 7 * LARGE / size_of::<usize>()];
+            assert!(is_sound(&zeros, 0));
         }
     }
 
