@@ -44,7 +44,9 @@ pub fn label_bodies(comm: &Comm, mesh: &LocalMesh, halo: &Halo) -> Vec<u64> {
     }
 }
 
-pub(crate) fn find(parent: &mut [u32], node: u32) -> u32 {
+/// The leader of `node` in a union-find forest; shortens the paths on the way (path halving: Tarjan and van Leeuwen,
+/// J. ACM 31 (1984) 245).
+pub fn find(parent: &mut [u32], node: u32) -> u32 {
     let mut node = node;
     while parent[node as usize] != node {
         parent[node as usize] = parent[parent[node as usize] as usize];
@@ -53,7 +55,8 @@ pub(crate) fn find(parent: &mut [u32], node: u32) -> u32 {
     node
 }
 
-pub(crate) fn join(parent: &mut [u32], a: u32, b: u32) {
+/// Makes one set of those of `a` and `b` in a union-find forest, led by the lowest member.
+pub fn join(parent: &mut [u32], a: u32, b: u32) {
     let (a, b) = (find(parent, a), find(parent, b));
     // The smaller index leads: paths stay short enough with the halving in `find`.
     let (low, high) = (a.min(b), a.max(b));

@@ -13,6 +13,7 @@ use crate::restraint::{
     BodySums, FreeBody, NULL_TOLERANCE, merge_over_ranks, name_motions, rigid_motion_row,
 };
 use fem_mesh::Comm;
+use fem_mesh::components::{find, join};
 use fem_mesh::pieces::{Pieces, label_pieces};
 use nalgebra::{DMatrix, Matrix3, Vector3, Vector6};
 use std::collections::BTreeMap;
@@ -98,25 +99,30 @@ fn joints(comm: &Comm, model: &Model, of_node: &[Vec<u32>]) -> Vec<Joint> {
 }
 
 /// Part of each piece, where pieces that share nodes off one line are one part. Parts are numbered from 0.
+///
+/// Parts that were joined share more nodes with a third than either did, so it is looked again until nothing is joined.
 fn join_rigidly(n_pieces: usize, joints: &[Joint]) -> Vec<u32> {
-    let mut part: Vec<u32> = (0..n_pieces as u32).collect();
+    let mut parent: Vec<u32> = (0..n_pieces as u32).collect();
     loop {
         let mut shared: BTreeMap<[u32; 2], Vec<[f64; 3]>> = BTreeMap::new();
         for joint in joints {
-            let mut pair = joint.pieces.map(|piece| part[piece as usize]);
+            let mut pair = joint.pieces.map(|piece| find(&mut parent, piece));
             pair.sort_unstable();
             if pair[0] != pair[1] {
                 shared.entry(pair).or_default().push(joint.x);
             }
         }
-        let mut rigid = shared.iter().filter(|(_, places)| are_off_one_line(places));
-        let Some((&[low, high], _)) = rigid.next() else {
+        shared.retain(|_, places| are_off_one_line(places));
+        if shared.is_empty() {
             break;
-        };
-        part.iter_mut()
-            .filter(|p| **p == high)
-            .for_each(|p| *p = low);
+        }
+        for [a, b] in shared.into_keys() {
+            join(&mut parent, a, b);
+        }
     }
+    let part: Vec<u32> = (0..n_pieces as u32)
+        .map(|piece| find(&mut parent, piece))
+        .collect();
     let mut leaders = part.clone();
     leaders.sort_unstable();
     leaders.dedup();

@@ -3,6 +3,7 @@
 //! Invariant: looks at node indices and coordinates only; the caller words what is found.
 
 use fem_mesh::Mesh;
+use fem_mesh::components::{find, join};
 
 /// A part of the mesh that shares no node with the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,24 +42,10 @@ pub(crate) fn find_parts(mesh: &Mesh) -> Vec<Part> {
 
 /// Number of the part of each cell, in the order of their first cells; by union-find over the nodes.
 fn label_cells(mesh: &Mesh) -> Vec<u32> {
-    fn root(parent: &mut [u32], mut node: u32) -> u32 {
-        while parent[node as usize] != node {
-            let above = parent[parent[node as usize] as usize];
-            parent[node as usize] = above;
-            node = above;
-        }
-        node
-    }
     let mut parent: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
     for cell in 0..mesh.n_cells() {
-        let nodes = mesh.cells.nodes_of(cell);
-        let mut first = root(&mut parent, nodes[0]);
-        for &node in &nodes[1..] {
-            let other = root(&mut parent, node);
-            // The smaller number stays on top: chains stay short, and the result does not depend on the order.
-            let (low, high) = (first.min(other), first.max(other));
-            parent[high as usize] = low;
-            first = low;
+        for pair in mesh.cells.nodes_of(cell).windows(2) {
+            join(&mut parent, pair[0], pair[1]);
         }
     }
     const NONE: u32 = u32::MAX;
@@ -66,7 +53,7 @@ fn label_cells(mesh: &Mesh) -> Vec<u32> {
     let mut n_labels = 0;
     (0..mesh.n_cells())
         .map(|cell| {
-            let top = root(&mut parent, mesh.cells.nodes_of(cell)[0]) as usize;
+            let top = find(&mut parent, mesh.cells.nodes_of(cell)[0]) as usize;
             if label_of_root[top] == NONE {
                 label_of_root[top] = n_labels;
                 n_labels += 1;
