@@ -1,7 +1,7 @@
 //! Solids that a file gives inside out: their nodes are put in the order of their mirror image.
 //!
-//! Such elements are whole (the Jacobian has one sign, the wrong one); programs of other conventions write them. One
-//! whose Jacobian changes sign is broken in either order and is left to the assembly, which names it.
+//! Programs of other conventions write such elements: their volume comes out negative. One whose Jacobian changes sign as
+//! well is broken in either order; the assembly names it.
 //!
 //! Invariant: changes the order of nodes within cells and the numbers of their faces in the sets, nothing else.
 

@@ -26,7 +26,8 @@ const WRITABLE: &str = ".vtu, .inp (Abaqus, CalculiX) or .msh (Gmsh 4.1)";
 /// of no members is left out of `.vtu` and `.msh`, which have no place for it.
 ///
 /// # Errors
-/// Input errors for an unknown extension, and for an element type that the format lacks; machine errors of the disk.
+/// Input errors for an unknown extension, a name that is a directory's or a device's, and an element type that the format
+/// lacks; machine errors of the disk.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
     let extension = path
         .extension()
@@ -46,6 +47,13 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<()> {
             return Err(error.in_file(path).expected(WRITABLE));
         }
     };
+    // The finished file takes the place of what has the name: that must not be a directory or a device.
+    if path.exists() && !path.is_file() {
+        let error = Error::input("there is something of this name that is no file");
+        return Err(error
+            .in_file(path)
+            .expected("the name of a new file, or of one to replace"));
+    }
     let unfinished = Unfinished::new(path);
     let written = File::create(unfinished.temporary()).and_then(|file| {
         let mut out = BufWriter::new(file);

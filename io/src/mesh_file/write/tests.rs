@@ -125,3 +125,15 @@ fn unknown_formats_and_bad_places_are_refused() {
     );
     assert!(message("no/such/folder/a.vtu").starts_with("no/such/folder/a.vtu: "));
 }
+
+#[test]
+fn what_is_no_file_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("taken.vtu");
+    std::fs::create_dir(&path).unwrap();
+    let error = write(&path, &sample(CellType::Tet4)).unwrap_err();
+    assert_eq!(error.exit_code(), 2);
+    assert!(error.to_string().contains("no file"), "{error}");
+    assert!(path.is_dir());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
