@@ -261,3 +261,24 @@ fn wrong_arguments_are_one_message_and_code_2() {
     alone(&root(), &["--version"]).expect_code(0);
     alone(&root(), &["--help"]).expect_code(0);
 }
+
+#[test]
+fn check_predicts_the_memory_of_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for (element, cells) in [("hex8", [32, 32, 32]), ("hex20", [14, 14, 14])] {
+        let case = write_case(folder.path(), &box_case(cells, element, ""));
+        for n in [0, 2] {
+            let told = on_ranks(n, folder.path(), &["check", &case]).expect_code(0);
+            let line = told.stdout.lines().find(|l| l.starts_with("memory"));
+            let mut words = line.unwrap().split_whitespace();
+            let predicted: f64 = words.nth(2).unwrap().parse().unwrap();
+            on_ranks(n, folder.path(), &[&case, "--threads", "1"]).expect_code(0);
+            let summary = summary(&folder.path().join("results"));
+            let peak = summary["memory_mib"]["peak_total"].as_f64().unwrap();
+            assert!(
+                (predicted / peak - 1.0).abs() < 0.25,
+                "{element} on {n} ranks: {predicted} MiB predicted, {peak} MiB at the peak"
+            );
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! Invariant: solves nothing and factorizes nothing.
 
 use crate::analysis::linear_solve::{FEW_DOFS, describe_choice};
+use crate::assembly::pattern::is_stored;
 use crate::assembly::{Pattern, Slabs, external_force};
 use crate::direct::{DirectAnalysis, DirectCost};
 use crate::linalg::DistMatrix;
@@ -225,19 +226,19 @@ fn predict_memory(
         Some(cost) if comm.is_root() => cost.memory,
         _ => 0.0,
     };
-    // Levels of multigrid beside the matrix: measured 0.6 to 0.8 of it for elements of first order, 0.2 for those of
-    // second order, whose coarser levels begin at the corners.
+    // Levels of multigrid beside the matrix, measured on boxes. First order: its copy in single precision, and the
+    // prolongator with the coarser levels, which go with the nodes. Second order: coarser levels begin at the corners.
     let n_second = mesh.cells.types.iter().filter(|t| t.order() == 2).count();
-    let share = if 2 * n_second > mesh.n_cells() {
-        0.2
+    let levels = if 2 * n_second > mesh.n_cells() {
+        0.8 * matrix
     } else {
-        0.7
+        0.5 * matrix + 700.0 * n_nodes
     };
-    let levels = if has_levels { share * matrix } else { 0.0 };
+    let levels = if has_levels { levels } else { 0.0 };
     program + mesh_bytes + (scatter + matrix).max(matrix + vectors + factor + levels)
 }
 
-/// Number of 3x3 blocks in the rows of this rank.
+/// Number of 3x3 blocks that the rows of this rank store.
 fn count_blocks(mesh: &LocalMesh) -> u64 {
     let graph = node_cells(&mesh.cells, mesh.nodes.n_local());
     let mut seen_by = vec![u32::MAX; mesh.nodes.n_local()];
@@ -246,7 +247,8 @@ fn count_blocks(mesh: &LocalMesh) -> u64 {
         for &cell in graph.row(row) {
             for &node in mesh.cells.nodes_of(cell as usize) {
                 let seen = &mut seen_by[node as usize];
-                n_blocks += u64::from(*seen != row as u32);
+                let is_new = *seen != row as u32 && is_stored(row, node, mesh.nodes.n_owned());
+                n_blocks += u64::from(is_new);
                 *seen = row as u32;
             }
         }

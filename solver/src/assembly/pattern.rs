@@ -58,7 +58,7 @@ struct SlabColumns {
 /// Whether a row stores the block in the column of local node `column`: not if that is above the diagonal and in
 /// an owned column, whose row then stores the transpose.
 #[inline(always)]
-pub(super) fn is_stored(row: usize, column: u32, n_owned: usize) -> bool {
+pub(crate) fn is_stored(row: usize, column: u32, n_owned: usize) -> bool {
     column as usize <= row || column as usize >= n_owned
 }
 
