@@ -113,7 +113,7 @@ impl<'a> LinearSolver<'a> {
         let n_dofs = 3 * matrix.map().n_global();
         let is_direct = options.method == Method::Direct
             || options.method == Method::Auto && n_dofs <= FEW_DOFS;
-        let mut reason = describe_reason(options, n_dofs);
+        let mut reason = describe_choice(options, n_dofs);
         log.note(&format!("solver: {reason}"));
         if is_direct {
             let analysis = analyze(comm, &matrix, log)?;
@@ -404,8 +404,8 @@ fn describe_not_finite(comm: &Comm, matrix: &DistMatrix<3>, nodes: Nodes) -> Err
     .advice("look for zero or huge values among the material data and the coordinates")
 }
 
-/// The method, and why.
-fn describe_reason(options: &SolverOptions, n_dofs: u64) -> String {
+/// The method that [`LinearSolver`] uses, and why.
+pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
     match options.method {
         Method::Direct => "direct, asked for".to_owned(),
         Method::Cg => "cg, asked for".to_owned(),
@@ -413,17 +413,5 @@ fn describe_reason(options: &SolverOptions, n_dofs: u64) -> String {
             format!("direct: {n_dofs} dof are no more than {FEW_DOFS}")
         }
         Method::Auto => format!("cg: {n_dofs} dof are more than {FEW_DOFS}"),
-    }
-}
-
-/// The method that [`LinearSolver`] will use.
-pub fn describe_choice(options: &SolverOptions, n_dofs: u64) -> String {
-    match options.method {
-        Method::Direct => "direct".to_owned(),
-        Method::Cg => "cg".to_owned(),
-        Method::Auto if n_dofs <= FEW_DOFS => {
-            format!("auto: direct, since {n_dofs} dof are no more than {FEW_DOFS}")
-        }
-        Method::Auto => format!("auto: cg, since {n_dofs} dof are more than {FEW_DOFS}"),
     }
 }

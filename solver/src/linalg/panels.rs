@@ -103,13 +103,7 @@ impl<const C: usize> Panels<C> for Plain {
         right: &[[[f32; C]; K]],
         sums: &mut [[[f64; C]; K]],
     ) {
-        for term in terms {
-            let (a, b) = (&left[term.left as usize], &right[term.right as usize]);
-            let sum = &mut sums[term.sum as usize];
-            for (i, k) in (0..K * K).map(|at| (at / K, at % K)) {
-                (0..C).for_each(|c| sum[i][c] += a[i][k] * f64::from(b[k][c]));
-            }
-        }
+        add_plain_products::<false, C, K>(terms, left, right, sums);
     }
 
     fn add_transposed_products<const K: usize>(
@@ -119,13 +113,7 @@ impl<const C: usize> Panels<C> for Plain {
         right: &[[[f32; C]; K]],
         sums: &mut [[[f64; C]; K]],
     ) {
-        for term in terms {
-            let (a, b) = (&left[term.left as usize], &right[term.right as usize]);
-            let sum = &mut sums[term.sum as usize];
-            for (i, k) in (0..K * K).map(|at| (at / K, at % K)) {
-                (0..C).for_each(|c| sum[i][c] += a[k][i] * f64::from(b[k][c]));
-            }
-        }
+        add_plain_products::<true, C, K>(terms, left, right, sums);
     }
 
     fn add_squares<const K: usize>(
@@ -159,6 +147,22 @@ impl<const C: usize> Panels<C> for Plain {
                 let change: f64 = (0..K).map(|k| factor[i][k] * sum[k][c]).sum();
                 into[i][c] = (f64::from(into[i][c]) + change) as f32;
             }
+        }
+    }
+}
+
+fn add_plain_products<const TRANSPOSED: bool, const C: usize, const K: usize>(
+    terms: &[Term],
+    left: &[[[f64; K]; K]],
+    right: &[[[f32; C]; K]],
+    sums: &mut [[[f64; C]; K]],
+) {
+    for term in terms {
+        let (a, b) = (&left[term.left as usize], &right[term.right as usize]);
+        let sum = &mut sums[term.sum as usize];
+        for (i, k) in (0..K * K).map(|at| (at / K, at % K)) {
+            let factor = if TRANSPOSED { a[k][i] } else { a[i][k] };
+            (0..C).for_each(|c| sum[i][c] += factor * f64::from(b[k][c]));
         }
     }
 }
