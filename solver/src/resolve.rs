@@ -3,12 +3,15 @@
 //! Invariant: the last place where set and material names are read; decides nothing about assembly or solution.
 
 use crate::assembly::loads::face_area;
+use crate::material::{Law, Orientation};
 use crate::model::{Load, Material, Model};
 use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
 use fem_io::check::{self, SetCatalog, SetKind, SetUse};
 use fem_mesh::select::{self, Region};
 use fem_mesh::{CellFace, CellType, Comm, Error, Halo, LocalMesh, Result};
 use std::collections::BTreeSet;
+
+mod fields;
 
 /// Share of the size of the model by which a box of a `[[set]]` is widened.
 const BOX_TOLERANCE: f64 = 1e-9;
@@ -41,6 +44,8 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
     };
     let cell_material = assign_materials(comm, case, &names)?;
     warnings.extend(locking_warnings(comm, case, &mesh, &cell_material));
+    let cell_orientation = fields::cell_orientation(comm, case, &names)?;
+    let temperatures = fields::temperatures(comm, case, &names)?;
     let fixed = comm.all_ok(fixed_dofs(case, &names))?;
     let fixed = fixed_as_owners_say(comm, &mesh, &fixed);
     let mut loads = Vec::new();
@@ -49,10 +54,14 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         loads.push(resolve_load(comm, case, load, &names)?);
     }
     let materials = case.materials.iter().map(material).collect();
+    let orientations = case.orientations.iter().map(Orientation::new).collect();
     let model = Model {
         mesh,
         materials,
         cell_material,
+        orientations,
+        cell_orientation,
+        temperatures,
         fixed,
         loads,
     };
@@ -66,10 +75,8 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
 fn material(input: &MaterialInput) -> Material {
     Material {
         name: input.name.clone(),
-        young: input.young,
-        poisson: input.poisson,
+        law: Law::new(input),
         density: input.density.unwrap_or(0.0),
-        expansion: input.expansion.unwrap_or(0.0),
     }
 }
 
@@ -227,12 +234,10 @@ fn locking_warnings(
     cell_material: &[u16],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (index, material) in case
-        .materials
-        .iter()
-        .enumerate()
-        .filter(|(_, m)| m.poisson > LOCKING_POISSON)
-    {
+    for (index, material) in case.materials.iter().enumerate() {
+        let Some(poisson) = material.poisson().filter(|nu| *nu > LOCKING_POISSON) else {
+            continue;
+        };
         for cell_type in [CellType::Tet4, CellType::Hex8, CellType::Wedge6] {
             let locks = |c: &usize| {
                 usize::from(cell_material[*c]) == index && mesh.cells.types[*c] == cell_type
@@ -240,9 +245,9 @@ fn locking_warnings(
             let n = comm.sum_u64((0..mesh.n_owned_cells).filter(locks).count() as u64);
             if n > 0 {
                 warnings.push(format!(
-                    "material \"{}\" is nearly incompressible (poisson {}) in {n} {cell_type} elements, which lock \
+                    "material \"{}\" is nearly incompressible (poisson {poisson}) in {n} {cell_type} elements, which lock \
                      there: displacements come out several times too small; use second-order elements",
-                    material.name, material.poisson
+                    material.name
                 ));
             }
         }
@@ -319,7 +324,7 @@ fn require_properties(
 ) -> Result<()> {
     let (property, has): (&str, fn(&MaterialInput) -> bool) = match load.kind {
         LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density.is_some()),
-        LoadKind::TemperatureChange(_) => ("expansion", |m| m.expansion.is_some()),
+        LoadKind::TemperatureChange(_) => ("expansion", |m| !m.expansion.is_empty()),
         _ => return Ok(()),
     };
     let cells = names.cells(&load.on, SetUse::BodyLoad);
@@ -357,6 +362,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
             faces: faces(),
             pressure,
         },
+        LoadKind::PressureField(pressure) => Load::PressureField {
+            faces: faces(),
+            pressure,
+        },
+        LoadKind::NodalForce(force) => Load::NodalForce {
+            nodes: names.nodes(&load.on, purpose),
+            force,
+        },
         LoadKind::Force(total) => return spread_force(comm, case, load, names, total),
         LoadKind::BodyForce(body_force) => Load::BodyForce {
             cells: cells(),
@@ -382,6 +395,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
         LoadKind::TemperatureChange(change) => Load::TemperatureChange {
             cells: cells(),
             change,
+        },
+        LoadKind::InitialStress(stress) => Load::InitialStress {
+            cells: cells(),
+            stress,
+        },
+        LoadKind::InitialStrain(strain) => Load::InitialStrain {
+            cells: cells(),
+            strain,
         },
     })
 }

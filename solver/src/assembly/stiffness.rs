@@ -7,8 +7,9 @@
 
 use super::pattern::{BlockRows, Pattern, SlabPositions, is_stored};
 use super::slabs::cells_touching;
+use crate::conditions::Conditions;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
-use crate::material::Isotropic;
+use crate::element::{MAX_NODES, Purpose, Tabulation, general};
 use crate::model::Model;
 use fem_mesh::{CellType, Comm, Error, LocalMesh, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -28,10 +29,7 @@ pub fn assemble_stiffness(
     rows: &mut BlockRows,
 ) -> Result<()> {
     let mesh = &model.mesh;
-    let lame: Vec<[f64; 2]> = (model.materials.iter())
-        .map(Isotropic::new)
-        .map(|law| [law.lambda, law.mu])
-        .collect();
+    let conditions = Conditions::new(model);
     let slabs = pattern.slabs();
     let n_owned = mesh.nodes.n_owned();
     let (lower_start, ghost_start) = (&rows.lower.row_start, &rows.ghost.row_start);
@@ -57,7 +55,7 @@ pub fn assemble_stiffness(
             let mut chunk = Chunk::default();
             let mut cells = cells_touching(&mesh.cells, slab.rows.clone());
             while chunk.take(&mut cells) {
-                chunk.compute(mesh, |cell| lame[usize::from(model.cell_material[cell])]);
+                chunk.compute(mesh, &conditions);
                 chunk.for_each(|cell, stiffness| slab.add(mesh.cells.nodes_of(cell), stiffness));
             }
             chunk
@@ -105,6 +103,8 @@ struct Chunk {
     stiffness: Vec<f64>,
     coords: Vec<[f64; 3]>,
     lame: Vec<[f64; 2]>,
+    /// Which of `cells` are of one isotropic law.
+    is_plain: Vec<bool>,
     inverted: Vec<usize>,
 }
 
@@ -117,6 +117,7 @@ impl Default for Chunk {
             stiffness: Vec::new(),
             coords: Vec::new(),
             lame: Vec::new(),
+            is_plain: Vec::new(),
             inverted: Vec::new(),
         }
     }
@@ -130,9 +131,17 @@ impl Chunk {
         !self.cells.is_empty()
     }
 
-    /// Computes the stiffness of the cells, those of one type together.
-    fn compute(&mut self, mesh: &LocalMesh, lame_of: impl Fn(usize) -> [f64; 2]) {
+    /// Computes the stiffness of the cells: those of one type and of one isotropic law each together, then the others.
+    fn compute(&mut self, mesh: &LocalMesh, conditions: &Conditions) {
+        let end = self.compute_plain(mesh, conditions);
+        self.compute_general(mesh, conditions, end);
+    }
+
+    /// Those of one isotropic law each; returns the end of their numbers.
+    fn compute_plain(&mut self, mesh: &LocalMesh, conditions: &Conditions) -> usize {
         let mut end = 0;
+        self.is_plain.clear();
+        self.is_plain.resize(self.cells.len(), false);
         let types = &mesh.cells.types;
         for cell_type in CellType::SOLIDS {
             let begin = end;
@@ -144,6 +153,10 @@ impl Chunk {
                 .enumerate()
                 .filter(|&(_, &cell)| types[cell] == cell_type)
             {
+                let Some(lame) = conditions.lame(cell) else {
+                    continue;
+                };
+                self.is_plain[at] = true;
                 self.start[at] = end;
                 end += stiffness_len(cell_type);
                 self.coords.extend(
@@ -152,7 +165,7 @@ impl Chunk {
                         .iter()
                         .map(|&node| mesh.coords[node as usize]),
                 );
-                self.lame.push(lame_of(cell));
+                self.lame.push(lame);
             }
             if end == begin {
                 continue;
@@ -168,13 +181,46 @@ impl Chunk {
             };
             self.kernel
                 .compute(elements, &mut self.stiffness[begin..end], &mut min_det);
-            let of_type = self.cells.iter().filter(|&&cell| types[cell] == cell_type);
+            let plain = self.cells.iter().zip(&self.is_plain);
+            let of_type = plain
+                .filter(|&(&cell, &is_plain)| is_plain && types[cell] == cell_type)
+                .map(|(cell, _)| cell);
             self.inverted.extend(
                 of_type
                     .zip(min_det)
                     .filter(|&(_, det)| det.is_nan() || det <= 0.0)
                     .map(|(&cell, _)| cell),
             );
+        }
+        end
+    }
+
+    /// The others, one by one, behind `end`.
+    fn compute_general(&mut self, mesh: &LocalMesh, conditions: &Conditions, mut end: usize) {
+        for (at, &cell) in self.cells.iter().enumerate() {
+            if self.is_plain[at] {
+                continue;
+            }
+            let cell_type = mesh.cells.types[cell];
+            let begin = end;
+            end += stiffness_len(cell_type);
+            self.start[at] = begin;
+            if self.stiffness.len() < end {
+                self.stiffness.resize(end, 0.0);
+            }
+            let mut coords = [[0.0; 3]; MAX_NODES];
+            mesh.gather_coords(cell, &mut coords);
+            let law = conditions.of_cell(cell);
+            let table = Tabulation::of(cell_type, Purpose::Stiffness);
+            let det = general::stiffness(
+                cell_type,
+                &coords[..cell_type.n_nodes()],
+                |q| law.stiffness_at(table.points[q].xi, table.shape(q)),
+                &mut self.stiffness[begin..end],
+            );
+            if det.is_nan() || det <= 0.0 {
+                self.inverted.push(cell);
+            }
         }
     }
 

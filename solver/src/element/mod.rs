@@ -3,6 +3,7 @@
 //! Invariant: works on the numbers of single cells; knows neither meshes nor ranks.
 
 mod affine;
+pub mod general;
 pub mod geometry;
 mod lanes;
 pub mod quadrature;

@@ -2,10 +2,11 @@
 //!
 //! Invariant: the quadrature of the stiffness, so that without thermal strain the internal force is K u.
 
-use super::stress::{Deformation, node_slabs};
+use super::stress::{CellLaw, CellMotion, Deformation, node_slabs};
 use crate::assembly::slabs::cells_touching;
 use crate::element::geometry::dot;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::Comm;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -38,15 +39,27 @@ pub fn internal_force(model: &Model, u: &[f64]) -> Vec<f64> {
 /// Internal forces of one cell at its nodes; the fourth number of each is 0, for the sake of vector registers.
 fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
-    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
     let motion = deformation.gather(cell);
+    match deformation.law(cell) {
+        CellLaw::Uniform(law, change) => {
+            force_of_stress(table, &motion, |_, strain| law.stress(strain, change))
+        }
+        law => force_of_stress(table, &motion, |q, strain| law.stress(table, q, strain)),
+    }
+}
+
+/// Forces of the stresses `stress(point, strain)` of one cell.
+#[inline(always)]
+fn force_of_stress(
+    table: &Tabulation,
+    motion: &CellMotion,
+    stress: impl Fn(usize, &[f64; 6]) -> [f64; 6],
+) -> [[f64; 4]; MAX_NODES] {
     let mut force = [[0.0; 4]; MAX_NODES];
     for (q, point) in table.points.iter().enumerate() {
         let natural = table.grad(q);
         let state = motion.at(natural);
-        let [xx, yy, zz, xy, yz, zx] = law
-            .stress(&state.strain, temperature)
-            .map(|s| point.weight * s);
+        let [xx, yy, zz, xy, yz, zx] = stress(q, &state.strain).map(|s| point.weight * s);
         let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
         // The force is stress det J dN/dx; the part common to all nodes first, by column of dN/dxi.
         let flux = [0, 1, 2].map(|k| {
@@ -67,8 +80,8 @@ fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     force
 }
 
-/// Collective. Elastic energy, J: half the integral of stress times elastic strain (total less thermal). `u` is the
-/// displacement, m, 3 a local node.
+/// Collective. Elastic energy, J: half the integral of stress times elastic strain (total less thermal and initial); an
+/// initial stress counts with its work. Its derivative is the internal force. `u` is the displacement, m, 3 a local node.
 pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
     let deformation = Deformation::new(model, u);
     let n = model.mesh.n_owned_cells;
@@ -86,31 +99,42 @@ pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
 /// Elastic energy of one cell.
 fn cell_energy(deformation: &Deformation, cell: usize) -> f64 {
     let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
-    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
     let motion = deformation.gather(cell);
+    let law = deformation.law(cell);
     let mut energy = 0.0;
     for (q, point) in table.points.iter().enumerate() {
         let state = motion.at(table.grad(q));
-        let stress = law.stress(&state.strain, temperature);
-        let thermal = law.expansion * temperature;
-        let mut work = 0.0;
-        for i in 0..6 {
-            work += stress[i]
-                * if i < 3 {
-                    state.strain[i] - thermal
-                } else {
-                    state.strain[i]
-                };
-        }
-        energy += 0.5 * point.weight * state.det_jac * work;
+        let density = match &law {
+            CellLaw::Uniform(law, change) => 0.5 * work(law, *change, &state.strain),
+            CellLaw::ByPoint(law) => law.at(point.xi, table.shape(q)).energy(&state.strain),
+        };
+        energy += point.weight * state.det_jac * density;
     }
     energy
+}
+
+/// Stress times elastic strain, J/m3.
+fn work(law: &Isotropic, change: f64, strain: &[f64; 6]) -> f64 {
+    let stress = law.stress(strain, change);
+    let thermal = law.expansion * change;
+    let mut work = 0.0;
+    for i in 0..6 {
+        work += stress[i]
+            * if i < 3 {
+                strain[i] - thermal
+            } else {
+                strain[i]
+            };
+    }
+    work
 }
 
 #[cfg(test)]
 mod tests {
     use super::{internal_force, strain_energy};
-    use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
+    use crate::assembly::test_models::{
+        EXPANSION, POISSON, YOUNG, distorted_box, mixed_mesh, model, split,
+    };
     use crate::assembly::{BlockRows, Pattern, assemble_stiffness};
     use crate::model::{Load, Model};
     use crate::post::compute_nodal_tensors;
@@ -201,15 +225,14 @@ mod tests {
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let model = heated(comm, &mesh, 50.0);
-                let thermal = model.materials[0].expansion * 50.0;
+                let thermal = EXPANSION * 50.0;
                 let u = sample(&model.mesh, |x| x.map(|x| thermal * x));
                 assert!(norm(&internal_force(&model, &u)) < 1e-12);
                 assert!(strain_energy(comm, &model, &u).abs() < 1e-24);
                 let held = vec![0.0; u.len()];
                 assert!(norm(&internal_force(&model, &held)) > 1.0 / n_ranks as f64);
                 // e : D : e of the strain -thermal I, times the volume of the box.
-                let (young, poisson) = (model.materials[0].young, model.materials[0].poisson);
-                let expected = 0.5 * 3.0 * young / (1.0 - 2.0 * poisson) * thermal * thermal * 3.0;
+                let expected = 0.5 * 3.0 * YOUNG / (1.0 - 2.0 * POISSON) * thermal * thermal * 3.0;
                 let energy = strain_energy(comm, &model, &held);
                 assert!(
                     (energy - expected).abs() < 1e-12 * expected,

@@ -5,7 +5,8 @@
 //!
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::{Slabs, temperature_changes};
+use crate::assembly::Slabs;
+use crate::conditions::{CellConditions, Conditions};
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
 use crate::element::shape::natural_nodes;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
@@ -23,8 +24,25 @@ pub struct Deformation<'a> {
     /// The model.
     pub model: &'a Model,
     displacement: &'a [[f64; 3]],
-    laws: Vec<Isotropic>,
-    temperature_changes: Option<Vec<f64>>,
+    conditions: Conditions<'a>,
+}
+
+/// The law of a cell.
+pub enum CellLaw<'a> {
+    /// A constant isotropic law and one change of temperature, K, say it all.
+    Uniform(Isotropic, f64),
+    /// The law, or what strains the cell, changes from point to point.
+    ByPoint(Box<CellConditions<'a>>),
+}
+
+impl CellLaw<'_> {
+    /// Stress, Pa, at point `q` of a rule for the cell, at which the total strain is `strain`.
+    pub fn stress(&self, table: &Tabulation, q: usize, strain: &[f64; 6]) -> [f64; 6] {
+        match self {
+            CellLaw::Uniform(law, change) => law.stress(strain, *change),
+            CellLaw::ByPoint(law) => law.at(table.points[q].xi, table.shape(q)).stress(strain),
+        }
+    }
 }
 
 impl<'a> Deformation<'a> {
@@ -41,26 +59,32 @@ impl<'a> Deformation<'a> {
         Deformation {
             model,
             displacement,
-            laws: model.materials.iter().map(Isotropic::new).collect(),
-            temperature_changes: temperature_changes(model),
+            conditions: Conditions::new(model),
         }
     }
 
-    /// Law of a cell's material.
-    pub fn law(&self, cell: usize) -> &Isotropic {
-        &self.laws[usize::from(self.model.cell_material[cell])]
+    /// What the materials do.
+    pub fn conditions(&self) -> &Conditions<'a> {
+        &self.conditions
     }
 
-    /// Laws of all materials of the model.
-    pub fn laws(&self) -> &[Isotropic] {
-        &self.laws
+    /// Law of a cell.
+    pub fn law(&self, cell: usize) -> CellLaw<'a> {
+        match self.conditions.uniform(cell) {
+            Some((law, change)) => CellLaw::Uniform(law, change),
+            None => CellLaw::ByPoint(Box::new(self.conditions.of_cell(cell))),
+        }
     }
 
-    /// Change of temperature of a cell, K.
-    pub fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes
-            .as_ref()
-            .map_or(0.0, |changes| changes[cell])
+    /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
+    pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
+        let table = Tabulation::of(self.model.mesh.cells.types[cell], Purpose::Recovery);
+        let (mut tensors, n_points) = self.recovery_strains(cell);
+        let law = self.law(cell);
+        for (q, tensor) in tensors[..n_points].iter_mut().enumerate() {
+            *tensor = law.stress(table, q, tensor);
+        }
+        (tensors, n_points)
     }
 
     /// Coordinates and displacements of a cell's nodes.
