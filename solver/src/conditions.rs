@@ -2,7 +2,7 @@
 //! stress. Assembly and recovery ask here, so that stiffness, loads and stresses cannot disagree.
 //!
 //! Nodal temperatures are interpolated in a cell no finer than its strains, as is usual to keep stresses from
-//! oscillating (and as CalculiX does): the mean over its nodes in hex8, in hex20 the trilinear function through the
+//! oscillating (and as CalculiX does): the mean over its nodes in hex8, in hex20 and hex27 the trilinear function through the
 //! values at its 2x2x2 Gauss points, in other types by the shape functions.
 //!
 //! Invariant: reads the model; stress = D (strain - thermal strain - initial strain) + initial stress.
@@ -227,6 +227,11 @@ fn stress_of(d: &[[f64; 6]; 6], strain: &[f64; 6]) -> [f64; 6] {
 }
 
 impl PointLaw {
+    /// The stress that keeps the point from straining, Pa: D times the free strain less the initial stress.
+    pub fn held_stress(&self) -> [f64; 6] {
+        self.stress(&[0.0; 6]).map(|s| -s)
+    }
+
     /// Stress, Pa, at a total strain.
     #[inline]
     pub fn stress(&self, strain: &[f64; 6]) -> [f64; 6] {
@@ -287,12 +292,18 @@ impl CellConditions<'_> {
         }
     }
 
-    /// The elastic constants at a point, Pa, in global axes; as [`CellConditions::at`].
-    pub fn stiffness_at(&self, xi: [f64; 3], shape: &[f64]) -> [[f64; 6]; 6] {
+    /// The elastic constants at the points of a rule, Pa, in global axes; one if they are the same at all.
+    pub fn stiffness_at(&self, table: &Tabulation) -> Vec<[[f64; 6]; 6]> {
         match &self.constant {
-            Some(d) => *d,
-            None => self.at(xi, shape).d,
+            Some(d) => vec![*d],
+            None => self.at_points(table).map(|law| law.d).collect(),
         }
+    }
+
+    /// The laws at the points of a rule.
+    pub fn at_points(&self, table: &Tabulation) -> impl Iterator<Item = PointLaw> {
+        let points = table.points.iter().enumerate();
+        points.map(|(q, point)| self.at(point.xi, table.shape(q)))
     }
 
     /// The elastic constants in global axes if neither temperature nor axes change them from point to point.
@@ -314,7 +325,7 @@ fn temperature_weights(cell_type: CellType, xi: [f64; 3], shape: &[f64]) -> [f64
     let mut weights = [0.0; MAX_NODES];
     match cell_type {
         CellType::Hex8 => weights[..8].fill(1.0 / 8.0),
-        CellType::Hex20 => {
+        CellType::Hex20 | CellType::Hex27 => {
             let table = Tabulation::of(cell_type, Purpose::Recovery);
             for (q, point) in table.points.iter().enumerate() {
                 // The trilinear function that is 1 at this point and 0 at the others.

@@ -11,6 +11,7 @@ pub mod bandwidth;
 pub mod conditions;
 pub mod direct;
 pub mod element;
+pub mod formulations;
 pub mod input;
 pub mod inspect;
 pub mod joints;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: holds numbers by local index only; makes no decision about how the system is solved.
 
+use crate::element::Formulation;
 use crate::material::{Law, Orientation};
 use fem_io::case::LinearField;
 use fem_mesh::{CellFace, LocalMesh};
@@ -129,6 +130,8 @@ pub struct Model {
     pub materials: Vec<Material>,
     /// Index into `materials` of each local cell, ghost cells included.
     pub cell_material: Vec<u16>,
+    /// Formulation of each local cell, ghost cells included; one that its type has.
+    pub cell_formulation: Vec<Formulation>,
     /// Axes of material.
     pub orientations: Vec<Orientation>,
     /// Index into `orientations` of each local cell, or [`GLOBAL_AXES`]; empty if there are no orientations.

@@ -7,10 +7,10 @@ use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
-    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LinearField,
-    LoadInput, LoadKind, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
-    Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection, SetDefinition,
-    SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
+    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, OutputOptions,
+    ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection,
+    SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
         analysis: analysis(root.section("analysis")?)?,
         materials: each(&root, "material", material)?,
+        elements: each(&root, "element", element)?,
         orientations: each(&root, "orientation", orientation)?,
         constraints: each(&root, "constraint", constraint)?,
         loads: each(&root, "load", load)?,
@@ -110,6 +111,17 @@ fn analysis(section: Option<Section<'_>>) -> Result<Analysis> {
         .flatten();
     Ok(Analysis {
         kind: kind.unwrap_or(AnalysisKind::Static),
+    })
+}
+
+fn element(section: &Section<'_>) -> Result<ElementInput> {
+    let formulation = section.choice("formulation", &Formulation::NAMES)?;
+    Ok(ElementInput {
+        elements: section
+            .names("elements")?
+            .unwrap_or_else(|| vec!["all".to_owned()]),
+        formulation: formulation.unwrap_or_default(),
+        place: section.place_of("elements"),
     })
 }
 

@@ -2,7 +2,18 @@
 //!
 //! Invariant: plain data; set names are as the user typed them, not yet looked up in a mesh.
 
-use super::{Field, LinearField, Place};
+use super::{Field, Formulation, LinearField, Place};
+
+/// `[[element]]`: how the stiffness of elements is formed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElementInput {
+    /// Element sets, at least one; `all` by default.
+    pub elements: Vec<String>,
+    /// Their formulation; full by default. Types that lack it keep full integration.
+    pub formulation: Formulation,
+    /// Place of `elements`, or of the table where that is left out.
+    pub place: Place,
+}
 
 /// `[[constraint]]`: prescribed displacement.
 #[derive(Clone, Debug, PartialEq)]

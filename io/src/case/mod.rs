@@ -20,15 +20,16 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, LoadInput, LoadKind, Probe, ProbeAt, Selection, SetDefinition,
+    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, Probe, ProbeAt, Selection,
+    SetDefinition,
 };
 pub use material::{
     AtTemperature, ElasticInput, LinearField, MaterialInput, OrientationInput, OrientationSystem,
     Stiffness, TemperatureInput, TemperatureValue,
 };
 pub use options::{
-    Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Field, Formulation, MeshInput, MeshSource, Method,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
 
 pub use overrides::load_text;
@@ -64,6 +65,8 @@ pub struct Case {
     pub analysis: Analysis,
     /// At least one.
     pub materials: Vec<MaterialInput>,
+    /// Formulations of elements; those named nowhere are integrated fully.
+    pub elements: Vec<ElementInput>,
     /// Axes of material; elements without have the global ones.
     pub orientations: Vec<OrientationInput>,
     /// Prescribed values.

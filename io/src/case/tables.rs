@@ -6,7 +6,9 @@
 //! Invariant: a table of constants; reads nothing and builds nothing.
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
-use super::{AnalysisKind, Balance, Field, Method, Partitioner, Preconditioner, Reductions};
+use super::{
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
+};
 use fem_mesh::CellType;
 use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
 
@@ -34,6 +36,7 @@ const fn solid_names() -> [&'static str; CellType::SOLIDS.len()] {
 
 static ANALYSES: [&str; 1] = names(&AnalysisKind::NAMES);
 static ELEMENTS: [&str; CellType::SOLIDS.len()] = solid_names();
+static FORMULATIONS: [&str; 4] = names(&Formulation::NAMES);
 static METHODS: [&str; 3] = names(&Method::NAMES);
 static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
@@ -73,6 +76,7 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("mesh", Table(&MESH), Required, MESH.about),
         key("analysis", Table(&ANALYSIS), Optional, ANALYSIS.about),
         key("material", Tables(&MATERIAL), Required, MATERIAL.about),
+        key("element", Tables(&ELEMENT), Optional, ELEMENT.about),
         key(
             "orientation",
             Tables(&ORIENTATION),
@@ -167,6 +171,27 @@ static ANALYSIS: TableSpec = TableSpec {
         Default("\"static\""),
         "Kind of analysis.",
     )],
+};
+
+static ELEMENT: TableSpec = TableSpec {
+    path: "element",
+    title: "[[element]]",
+    about: "How the stiffness of elements is formed; those that no table names are integrated fully.",
+    one_of: &[],
+    keys: &[
+        key(
+            "elements",
+            Names,
+            Default("\"all\""),
+            "Element set or list of element sets.",
+        ),
+        key(
+            "formulation",
+            Choice(&FORMULATIONS),
+            Default("\"full\""),
+            "\"reduced\": hex8 (with hourglass control), hex20, wedge6; \"b_bar\": hex8, wedge6; \"incompatible_modes\": hex8.",
+        ),
+    ],
 };
 
 static CONSTRAINT: TableSpec = TableSpec {

@@ -6,11 +6,13 @@
 //! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells); no lumping.
 
 use super::slabs::Slabs;
-use crate::conditions::{CellConditions, Conditions};
+use crate::conditions::{Conditions, PointLaw};
+use crate::element::formulation::{is_plain, rule};
+use crate::element::general::Element;
 use crate::element::geometry::{
     area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian,
 };
-use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
 use crate::model::{Load, Model};
 use fem_mesh::{CellFace, LocalMesh};
@@ -88,10 +90,33 @@ pub fn add_initial_force(model: &Model, slabs: &Slabs, force: &mut [f64]) {
         .collect();
     let force = force.as_chunks_mut().0;
     add_by_cells(mesh, slabs, &strained, force, |cell, coords, nodal| {
-        let table = Tabulation::of(mesh.cells.types[cell], Purpose::Stiffness);
-        match conditions.uniform(cell) {
-            Some((law, change)) => add_uniform_heat(table, coords, law, change, nodal),
-            None => add_free_strain(table, coords, &conditions.of_cell(cell), nodal),
+        let (cell_type, formulation) = (mesh.cells.types[cell], model.cell_formulation[cell]);
+        let of_rule = Tabulation::of(cell_type, rule(formulation));
+        let is_plain = is_plain(cell_type, formulation);
+        if let Some((law, change)) = conditions.uniform(cell) {
+            // A uniform isotropic stress does the same work on mean strains as on those of all points, and none on
+            // incompatible modes: only the rule of plain elements matters.
+            let table = match is_plain {
+                true => of_rule,
+                false => Tabulation::of(cell_type, Purpose::Stiffness),
+            };
+            return add_uniform_heat(table, coords, law, change, nodal);
+        }
+        let of_cell = conditions.of_cell(cell);
+        let laws: Vec<PointLaw> = of_cell.at_points(of_rule).collect();
+        if is_plain {
+            return add_held_stress(of_rule, coords, &laws, nodal);
+        }
+        let mut element = GeneralElement::default();
+        let det = element.set(&Element {
+            cell_type,
+            formulation,
+            coords,
+            d: &laws.iter().map(|law| law.d).collect::<Vec<_>>(),
+        });
+        if det > 0.0 {
+            let held: Vec<[f64; 6]> = laws.iter().map(PointLaw::held_stress).collect();
+            element.forces_into(&held, &[[0.0; 3]; MAX_NODES], nodal);
         }
     });
 }
@@ -118,21 +143,17 @@ fn add_uniform_heat(
     }
 }
 
-/// Forces of the free strain and the initial stress of a cell.
-fn add_free_strain(
+/// Forces of the free strain and the initial stress of a plain cell.
+fn add_held_stress(
     table: &Tabulation,
     coords: &[[f64; 3]],
-    conditions: &CellConditions,
+    laws: &[PointLaw],
     nodal: &mut [[f64; 3]],
 ) {
-    for (q, point) in table.points.iter().enumerate() {
+    for (q, (point, law)) in table.points.iter().zip(laws).enumerate() {
         let natural = table.grad(q);
         let cofactors = cofactors(&jacobian(coords, natural));
-        // The stress of an undeformed cell, which its nodes must hold.
-        let [xx, yy, zz, xy, yz, zx] = conditions
-            .at(point.xi, table.shape(q))
-            .stress(&[0.0; 6])
-            .map(|s| -point.weight * s);
+        let [xx, yy, zz, xy, yz, zx] = law.held_stress().map(|s| point.weight * s);
         let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
         for (slot, dn) in nodal.iter_mut().zip(natural) {
             let gradient = cofactors.map(|row| dot(row, *dn));

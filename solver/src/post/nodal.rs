@@ -8,8 +8,9 @@
 //!
 //! Invariant: each (node, material) sums its cells in ascending local order, whatever the number of threads.
 
-use super::stress::{Deformation, MAX_RECOVERY_POINTS, extrapolation, node_slabs};
+use super::stress::{Deformation, MAX_RECOVERY_POINTS, node_slabs};
 use crate::assembly::slabs::cells_touching;
+use crate::element::formulation::extrapolation;
 use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::{Comm, Halo};
@@ -195,7 +196,8 @@ fn average(
             let (tensors, n_points) = tensors(cell);
             let temperature = deformation.conditions().change(cell);
             let material = deformation.model.cell_material[cell];
-            let weights = extrapolation(cells.types[cell]).chunks_exact(n_points);
+            let (cell_type, formulation) = deformation.element_of(cell);
+            let weights = extrapolation(cell_type, formulation).chunks_exact(n_points);
             for (&node, weights) in cells.nodes_of(cell).iter().zip(weights) {
                 if !nodes.contains(&(node as usize)) {
                     continue;
