@@ -60,6 +60,10 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
             }
         }
     }
+    for element in &case.elements {
+        let (names, place) = (&element.elements, element.place);
+        find_all(case, sets, names, SetUse::Material, place)?;
+    }
     for constraint in &case.constraints {
         find_all(
             case,

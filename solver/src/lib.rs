@@ -10,6 +10,7 @@ pub mod assembly;
 pub mod bandwidth;
 pub mod direct;
 pub mod element;
+pub mod formulations;
 pub mod input;
 pub mod inspect;
 pub mod joints;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: holds numbers by local index only; makes no decision about how the system is solved.
 
+use crate::element::Formulation;
 use fem_mesh::{CellFace, LocalMesh};
 
 /// One material of the case.
@@ -86,6 +87,8 @@ pub struct Model {
     pub materials: Vec<Material>,
     /// Index into `materials` of each local cell, ghost cells included.
     pub cell_material: Vec<u16>,
+    /// Formulation of each local cell, ghost cells included; one that its type has.
+    pub cell_formulation: Vec<Formulation>,
     /// Prescribed degrees of freedom, ascending: local number (3 * local node + component, ghosts included), value, m.
     pub fixed: Vec<(u32, f64)>,
     /// Loads.

@@ -3,17 +3,16 @@
 //! Invariant: the last place where set and material names are read; decides nothing about assembly or solution.
 
 use crate::assembly::loads::face_area;
+use crate::formulations::{cell_formulations, locking_warnings};
 use crate::model::{Load, Material, Model};
 use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
 use fem_io::check::{self, SetCatalog, SetKind, SetUse};
 use fem_mesh::select::{self, Region};
-use fem_mesh::{CellFace, CellType, Comm, Error, Halo, LocalMesh, Result};
+use fem_mesh::{CellFace, Comm, Error, Halo, LocalMesh, Result};
 use std::collections::BTreeSet;
 
 /// Share of the size of the model by which a box of a `[[set]]` is widened.
 const BOX_TOLERANCE: f64 = 1e-9;
-/// Poisson's ratio above which fully integrated linear elements are known to lock.
-const LOCKING_POISSON: f64 = 0.49;
 
 /// A case resolved on this rank's mesh.
 pub struct Resolved {
@@ -40,7 +39,15 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         mesh: &mesh,
     };
     let cell_material = assign_materials(comm, case, &names)?;
-    warnings.extend(locking_warnings(comm, case, &mesh, &cell_material));
+    let (cell_formulation, of_formulations) = cell_formulations(comm, case, &names)?;
+    warnings.extend(of_formulations);
+    warnings.extend(locking_warnings(
+        comm,
+        case,
+        &mesh,
+        &cell_material,
+        &cell_formulation,
+    ));
     let fixed = comm.all_ok(fixed_dofs(case, &names))?;
     let fixed = fixed_as_owners_say(comm, &mesh, &fixed);
     let mut loads = Vec::new();
@@ -53,6 +60,7 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         mesh,
         materials,
         cell_material,
+        cell_formulation,
         fixed,
         loads,
     };
@@ -142,7 +150,7 @@ impl Names<'_> {
     }
 
     /// Local cells of element sets, ascending, each once.
-    fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
+    pub(crate) fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
         let members = |name: &String| match self.find(name, purpose) {
             Some((check::ALL, _)) => (0..self.mesh.n_cells() as u32).collect(),
             Some((name, SetKind::Cell)) => {
@@ -217,37 +225,6 @@ fn assign_materials(comm: &Comm, case: &Case, names: &Names) -> Result<Vec<u16>>
         check::assign_materials(&mesh.cell_ids, mesh.n_owned_cells, claims);
     check::check_cover(case, &cover.gather(comm))?;
     Ok(cell_material)
-}
-
-/// Collective. Warnings about nearly incompressible material in elements that lock there.
-fn locking_warnings(
-    comm: &Comm,
-    case: &Case,
-    mesh: &LocalMesh,
-    cell_material: &[u16],
-) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (index, material) in case
-        .materials
-        .iter()
-        .enumerate()
-        .filter(|(_, m)| m.poisson > LOCKING_POISSON)
-    {
-        for cell_type in [CellType::Tet4, CellType::Hex8, CellType::Wedge6] {
-            let locks = |c: &usize| {
-                usize::from(cell_material[*c]) == index && mesh.cells.types[*c] == cell_type
-            };
-            let n = comm.sum_u64((0..mesh.n_owned_cells).filter(locks).count() as u64);
-            if n > 0 {
-                warnings.push(format!(
-                    "material \"{}\" is nearly incompressible (poisson {}) in {n} {cell_type} elements, which lock \
-                     there: displacements come out several times too small; use second-order elements",
-                    material.name, material.poisson
-                ));
-            }
-        }
-    }
-    warnings
 }
 
 /// Prescribed degrees of freedom of local nodes, ascending.

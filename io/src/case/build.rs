@@ -6,10 +6,10 @@ use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
-    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
-    LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
-    Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection, SetDefinition,
-    SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
+    Formulation, LoadInput, LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions,
+    ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection,
+    SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
         analysis: analysis(root.section("analysis")?)?,
         materials: each(&root, "material", material)?,
+        elements: each(&root, "element", element)?,
         constraints: each(&root, "constraint", constraint)?,
         loads: each(&root, "load", load)?,
         sets: each(&root, "set", set)?,
@@ -129,6 +130,17 @@ fn material(section: &Section<'_>) -> Result<MaterialInput> {
         expansion: section.number("expansion")?,
         conductivity: section.number("conductivity")?,
         specific_heat: section.number("specific_heat")?,
+        place: section.place_of("elements"),
+    })
+}
+
+fn element(section: &Section<'_>) -> Result<ElementInput> {
+    let formulation = section.choice("formulation", &Formulation::NAMES)?;
+    Ok(ElementInput {
+        elements: section
+            .names("elements")?
+            .unwrap_or_else(|| vec!["all".to_owned()]),
+        formulation: formulation.unwrap_or_default(),
         place: section.place_of("elements"),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: plain data; set names are as the user typed them, not yet looked up in a mesh.
 
-use super::{Field, Place};
+use super::{Field, Formulation, Place};
 
 /// `[[material]]`: linear, isotropic.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,17 @@ pub struct MaterialInput {
     pub conductivity: Option<f64>,
     /// Specific heat, J/(kg K), > 0; not used by statics.
     pub specific_heat: Option<f64>,
+    /// Place of `elements`, or of the table where that is left out.
+    pub place: Place,
+}
+
+/// `[[element]]`: how the stiffness of elements is formed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ElementInput {
+    /// Element sets, at least one; `all` by default.
+    pub elements: Vec<String>,
+    /// Their formulation; full by default. Types that lack it keep full integration.
+    pub formulation: Formulation,
     /// Place of `elements`, or of the table where that is left out.
     pub place: Place,
 }

@@ -18,12 +18,12 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
-    SetDefinition,
+    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt,
+    Selection, SetDefinition,
 };
 pub use options::{
-    Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Field, Formulation, MeshInput, MeshSource, Method,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
 
 pub use overrides::load_text;
@@ -59,6 +59,8 @@ pub struct Case {
     pub analysis: Analysis,
     /// At least one.
     pub materials: Vec<MaterialInput>,
+    /// Formulations of elements; those named nowhere are integrated fully.
+    pub elements: Vec<ElementInput>,
     /// Prescribed values.
     pub constraints: Vec<ConstraintInput>,
     /// Loads; none is legal.

@@ -6,7 +6,9 @@
 //! Invariant: a table of constants; reads nothing and builds nothing.
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
-use super::{AnalysisKind, Balance, Field, Method, Partitioner, Preconditioner, Reductions};
+use super::{
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
+};
 use fem_mesh::CellType;
 
 const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
@@ -31,6 +33,7 @@ const fn solid_names() -> [&'static str; CellType::SOLIDS.len()] {
 
 static ANALYSES: [&str; 1] = names(&AnalysisKind::NAMES);
 static ELEMENTS: [&str; CellType::SOLIDS.len()] = solid_names();
+static FORMULATIONS: [&str; 4] = names(&Formulation::NAMES);
 static METHODS: [&str; 3] = names(&Method::NAMES);
 static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
@@ -70,6 +73,7 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("mesh", Table(&MESH), Required, MESH.about),
         key("analysis", Table(&ANALYSIS), Optional, ANALYSIS.about),
         key("material", Tables(&MATERIAL), Required, MATERIAL.about),
+        key("element", Tables(&ELEMENT), Optional, ELEMENT.about),
         key(
             "constraint",
             Tables(&CONSTRAINT),
@@ -197,6 +201,27 @@ static MATERIAL: TableSpec = TableSpec {
             Number(Positive),
             Optional,
             "Heat capacity per mass; not used by statics.",
+        ),
+    ],
+};
+
+static ELEMENT: TableSpec = TableSpec {
+    path: "element",
+    title: "[[element]]",
+    about: "How the stiffness of elements is formed; those that no table names are integrated fully.",
+    one_of: &[],
+    keys: &[
+        key(
+            "elements",
+            Names,
+            Default("\"all\""),
+            "Element set or list of element sets.",
+        ),
+        key(
+            "formulation",
+            Choice(&FORMULATIONS),
+            Default("\"full\""),
+            "\"reduced\": hex8 (with hourglass control), hex20, wedge6; \"b_bar\": hex8, wedge6; \"incompatible_modes\": hex8.",
         ),
     ],
 };

@@ -39,7 +39,7 @@ impl SetKind {
 /// What a set is wanted for; decides which kinds fit and which of them is taken if a name has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetUse {
-    /// `elements` of a material: element set.
+    /// `elements` of a material or a formulation: element set.
     Material,
     /// Constraint: face, else node, else element set.
     Constraint,

@@ -12,7 +12,9 @@ use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::linalg::DistMatrix;
 use crate::log::Log;
 use crate::model::Model;
-use crate::post::{NodalTensors, compute_nodal_tensors, internal_force, strain_energy, von_mises};
+use crate::post::{
+    NodalTensors, compute_nodal_tensors, internal_force, seen_strain, strain_energy, von_mises,
+};
 use fem_io::case::SolverOptions;
 use fem_io::summary::{ResultSummary, SolverSummary, Summary};
 use fem_mesh::{Comm, Halo, LocalMesh, Result};
@@ -97,6 +99,7 @@ pub fn solve(
     let solution = log.phase("recover", "strains, stresses, reactions", |_| {
         recover(comm, model, halo, solved, displacement, &external)
     });
+    warn_of_hourglasses(comm, model, &solution.displacement, log);
     let balance = solution.totals.balance_error;
     let is_solved = solution.solved.report.converged;
     if is_solved && balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
@@ -137,6 +140,20 @@ fn warn_of_distortion(comm: &Comm, mesh: &LocalMesh, log: &mut Log) {
             "{n_folded} second-order element(s) are folded at a node (mid-side nodes far from the middle of their \
              edge): {}{more}; stresses there are doubtful",
             listed.join(", ")
+        ));
+    }
+}
+
+/// Collective. A warning where the displacement of reduced elements is mostly of patterns that their points do not see:
+/// one element across the thickness may leave them free, or held by little.
+fn warn_of_hourglasses(comm: &Comm, model: &Model, displacement: &[f64], log: &mut Log) {
+    let strain = seen_strain(comm, model, displacement);
+    if strain.is_mostly_hidden() {
+        log.warn(format!(
+            "the quadrature points of the elements with formulation \"reduced\" see {:.0} % of their deformation: the \
+             rest are hourglass patterns, and displacements and stresses there are wrong; use several elements across \
+             the thickness, or another formulation",
+            100.0 * strain.seen / (strain.seen + strain.hidden)
         ));
     }
 }

@@ -6,6 +6,7 @@
 //! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells); no lumping.
 
 use super::slabs::Slabs;
+use crate::element::formulation::{is_plain, rule};
 use crate::element::geometry::{
     area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian,
 };
@@ -101,7 +102,18 @@ pub fn add_thermal_force(model: &Model, slabs: &Slabs, changes: &[f64], force: &
         force.as_chunks_mut().0,
         |cell, coords, nodal| {
             let stress = changes[cell] * stress_per_kelvin[usize::from(model.cell_material[cell])];
-            let table = Tabulation::of(mesh.cells.types[cell], Purpose::Stiffness);
+            let cell_type = mesh.cells.types[cell];
+            // A uniform isotropic stress does the same work on mean strains as on those of all points, and none on
+            // incompatible modes: only the rule of plain elements matters.
+            let formulation = model.cell_formulation[cell];
+            let table = Tabulation::of(
+                cell_type,
+                if is_plain(cell_type, formulation) {
+                    rule(formulation)
+                } else {
+                    Purpose::Stiffness
+                },
+            );
             for (q, point) in table.points.iter().enumerate() {
                 let natural = table.grad(q);
                 let cofactors = cofactors(&jacobian(coords, natural));

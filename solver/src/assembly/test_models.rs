@@ -1,6 +1,7 @@
 //! Small distributed models for tests, split without a partitioner.
 
 use super::pattern::BlockRows;
+use crate::element::Formulation;
 use crate::element::test_cells::noise;
 use crate::model::{Material, Model};
 use fem_mesh::generate::{BoxMesh, generate_slice};
@@ -47,6 +48,16 @@ fn straighten(mesh: &mut Mesh) {
             let [a, b] = edge.map(|i| mesh.coords[nodes[usize::from(i)] as usize]);
             mesh.coords[nodes[cell_type.n_corners() + k] as usize] =
                 [0, 1, 2].map(|i| 0.5 * (a[i] + b[i]));
+        }
+        let first_inner = cell_type.n_nodes() - cell_type.inner_nodes().len();
+        for (&node, around) in nodes[first_inner..].iter().zip(cell_type.inner_nodes()) {
+            let mean = |i: usize| {
+                let places = around
+                    .iter()
+                    .map(|&k| mesh.coords[nodes[usize::from(k)] as usize][i]);
+                places.sum::<f64>() / around.len() as f64
+            };
+            mesh.coords[node as usize] = [0, 1, 2].map(mean);
         }
     }
 }
@@ -157,6 +168,7 @@ pub(crate) fn model(mesh: LocalMesh) -> Model {
     };
     Model {
         cell_material: vec![0; mesh.n_cells()],
+        cell_formulation: vec![Formulation::Full; mesh.n_cells()],
         mesh,
         materials: vec![material],
         fixed: vec![],

@@ -1,11 +1,13 @@
 //! Internal forces and strain energy of a displacement.
 //!
-//! Invariant: the quadrature of the stiffness, so that without thermal strain the internal force is K u.
+//! Invariant: the quadrature and the strains of the stiffness, so that without thermal strain the internal force is K u.
 
-use super::stress::{Deformation, node_slabs};
+use super::stress::{Deformation, GeneralCell, node_slabs};
 use crate::assembly::slabs::cells_touching;
+use crate::element::formulation::rule;
+use crate::element::general::MAX_POINTS;
 use crate::element::geometry::dot;
-use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::element::{MAX_NODES, Tabulation};
 use crate::model::Model;
 use fem_mesh::Comm;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -37,7 +39,11 @@ pub fn internal_force(model: &Model, u: &[f64]) -> Vec<f64> {
 
 /// Internal forces of one cell at its nodes; the fourth number of each is 0, for the sake of vector registers.
 fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
-    let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
+    if let Some(general) = deformation.general(cell) {
+        return general_force(deformation, cell, &general);
+    }
+    let (cell_type, formulation) = deformation.element_of(cell);
+    let table = Tabulation::of(cell_type, rule(formulation));
     let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
     let motion = deformation.gather(cell);
     let mut force = [[0.0; 4]; MAX_NODES];
@@ -67,8 +73,26 @@ fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     force
 }
 
+/// Internal forces of a cell with strains of its own.
+fn general_force(
+    deformation: &Deformation,
+    cell: usize,
+    general: &GeneralCell,
+) -> [[f64; 4]; MAX_NODES] {
+    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
+    let mut stresses = [[0.0; 6]; MAX_POINTS];
+    for (stress, strain) in stresses.iter_mut().zip(&general.strains) {
+        *stress = law.stress(strain, temperature);
+    }
+    let mut force = [[0.0; 3]; MAX_NODES];
+    general
+        .element
+        .forces_into(&stresses, &general.u, &mut force);
+    force.map(|[x, y, z]| [x, y, z, 0.0])
+}
+
 /// Collective. Elastic energy, J: half the integral of stress times elastic strain (total less thermal). `u` is the
-/// displacement, m, 3 a local node.
+/// displacement, m, 3 a local node. Hourglass control adds its energy.
 pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
     let deformation = Deformation::new(model, u);
     let n = model.mesh.n_owned_cells;
@@ -85,33 +109,48 @@ pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
 
 /// Elastic energy of one cell.
 fn cell_energy(deformation: &Deformation, cell: usize) -> f64 {
-    let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
-    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
+    if let Some(general) = deformation.general(cell) {
+        let element = &general.element;
+        let points = general.strains.iter().zip(element.volumes());
+        let of_points = points.map(|(strain, volume)| volume * density(deformation, cell, strain));
+        return of_points.sum::<f64>() + element.hourglass_energy(&general.u);
+    }
+    let (cell_type, formulation) = deformation.element_of(cell);
+    let table = Tabulation::of(cell_type, rule(formulation));
     let motion = deformation.gather(cell);
     let mut energy = 0.0;
     for (q, point) in table.points.iter().enumerate() {
         let state = motion.at(table.grad(q));
-        let stress = law.stress(&state.strain, temperature);
-        let thermal = law.expansion * temperature;
-        let mut work = 0.0;
-        for i in 0..6 {
-            work += stress[i]
-                * if i < 3 {
-                    state.strain[i] - thermal
-                } else {
-                    state.strain[i]
-                };
-        }
-        energy += 0.5 * point.weight * state.det_jac * work;
+        energy += point.weight * state.det_jac * density(deformation, cell, &state.strain);
     }
     energy
+}
+
+/// Elastic energy per volume at a strain, J/m3.
+fn density(deformation: &Deformation, cell: usize, strain: &[f64; 6]) -> f64 {
+    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
+    let stress = law.stress(strain, temperature);
+    let thermal = law.expansion * temperature;
+    let mut work = 0.0;
+    for i in 0..6 {
+        work += stress[i]
+            * if i < 3 {
+                strain[i] - thermal
+            } else {
+                strain[i]
+            };
+    }
+    0.5 * work
 }
 
 #[cfg(test)]
 mod tests {
     use super::{internal_force, strain_energy};
     use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
-    use crate::assembly::{BlockRows, Pattern, assemble_stiffness};
+    use crate::assembly::{
+        BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, temperature_changes,
+    };
+    use crate::element::Formulation;
     use crate::model::{Load, Model};
     use crate::post::compute_nodal_tensors;
     use crate::post::test_fields::{boxes, linear, meshes, sample, wavy};
@@ -184,6 +223,71 @@ mod tests {
                         "{energy} is not half of {twice}"
                     );
                 });
+            }
+        }
+    }
+
+    #[test]
+    fn force_and_energy_are_those_of_the_stiffness_in_every_formulation() {
+        for (_, formulation) in Formulation::NAMES {
+            for &cell_type in formulation.cell_types() {
+                let mesh = distorted_box(cell_type, [2, 3, 2], true);
+                for n_ranks in 1..=4 {
+                    run_threads(n_ranks, |comm| {
+                        let mut model = model(split(comm, &mesh));
+                        // Some cells of their own formulation, some not.
+                        for (cell, f) in model.cell_formulation.iter_mut().enumerate() {
+                            let is_odd = model.mesh.cell_ids[cell] % 2 == 1;
+                            *f = if is_odd {
+                                formulation
+                            } else {
+                                Formulation::Full
+                            };
+                        }
+                        let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
+                        assemble_stiffness(comm, &model, &pattern, &mut rows).unwrap();
+                        let u = sample(&model.mesh, wavy);
+                        let n_owned = model.mesh.nodes.n_owned();
+                        let expected = product(&rows, n_owned, &u);
+                        let found = internal_force(&model, &u);
+                        let error: Vec<f64> =
+                            found.iter().zip(&expected).map(|(a, b)| a - b).collect();
+                        assert!(norm(&error) <= 1e-12 * norm(&expected));
+                        let twice = comm.sum(expected.iter().zip(&u).map(|(f, u)| f * u).sum());
+                        let energy = strain_energy(comm, &model, &u);
+                        assert!((energy - 0.5 * twice).abs() < 1e-12 * twice);
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn free_expansion_is_free_in_every_formulation() {
+        let comm = Comm::alone();
+        for (_, formulation) in Formulation::NAMES {
+            for &cell_type in formulation.cell_types() {
+                let mut model = heated(&comm, &distorted_box(cell_type, [2, 2, 2], false), 50.0);
+                model.cell_formulation.fill(formulation);
+                let thermal = model.materials[0].expansion * 50.0;
+                let u = sample(&model.mesh, |x| x.map(|x| thermal * x));
+                assert!(norm(&internal_force(&model, &u)) < 1e-12, "{cell_type}");
+                assert!(strain_energy(&comm, &model, &u).abs() < 1e-24);
+                let mut thermal_force = vec![0.0; u.len()];
+                let changes = temperature_changes(&model).unwrap();
+                let slabs = Slabs::even(model.mesh.nodes.n_owned(), 2);
+                add_thermal_force(&model, &slabs, &changes, &mut thermal_force);
+                let held = vec![0.0; u.len()];
+                let force = internal_force(&model, &held);
+                let error: Vec<f64> = force
+                    .iter()
+                    .zip(&thermal_force)
+                    .map(|(a, b)| a + b)
+                    .collect();
+                assert!(
+                    norm(&error) < 1e-12 * norm(&force),
+                    "{cell_type} {formulation:?}"
+                );
             }
         }
     }

@@ -7,8 +7,9 @@
 //!
 //! Invariant: each (node, material) sums its cells in ascending local order, whatever the number of threads.
 
-use super::stress::{Deformation, extrapolation, node_slabs};
+use super::stress::{Deformation, node_slabs};
 use crate::assembly::slabs::cells_touching;
+use crate::element::formulation::extrapolation;
 use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::{Comm, Halo};
@@ -148,7 +149,8 @@ fn average(deformation: &Deformation, pairs: &Pairs) -> Vec<Mean> {
             let (strains, n_points) = deformation.recovery_strains(cell);
             let temperature = deformation.temperature_change(cell);
             let material = deformation.model.cell_material[cell];
-            let weights = extrapolation(cells.types[cell]).chunks_exact(n_points);
+            let (cell_type, formulation) = deformation.element_of(cell);
+            let weights = extrapolation(cell_type, formulation).chunks_exact(n_points);
             for (&node, weights) in cells.nodes_of(cell).iter().zip(weights) {
                 if !nodes.contains(&(node as usize)) {
                     continue;
