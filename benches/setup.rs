@@ -44,13 +44,10 @@ fn model(n: usize) -> Result<Model> {
             .flat_map(|node| (0..3).map(move |c| (3 * node as u32 + c, 0.0)))
             .collect(),
         mesh,
-        materials: vec![Material {
-            name: "unit".to_owned(),
-            young: 1.0,
-            poisson: 0.3,
-            density: 1.0,
-            expansion: 0.0,
-        }],
+        materials: vec![Material::isotropic("unit", 1.0, 0.3, 0.0)],
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         loads: Vec::new(),
     })
 }

@@ -6,6 +6,7 @@ mod cli;
 mod common;
 mod convergence;
 mod elements;
+mod materials;
 mod patch;
 mod ranks;
 mod tidy;

@@ -113,12 +113,10 @@ pub fn locking_warnings(
     cell_formulation: &[Formulation],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (index, material) in case
-        .materials
-        .iter()
-        .enumerate()
-        .filter(|(_, m)| m.poisson > LOCKING_POISSON)
-    {
+    for (index, material) in case.materials.iter().enumerate() {
+        let Some(poisson) = material.poisson().filter(|nu| *nu > LOCKING_POISSON) else {
+            continue;
+        };
         for cell_type in [
             CellType::Tet4,
             CellType::Hex8,
@@ -138,9 +136,9 @@ pub fn locking_warnings(
                     "use second-order elements"
                 };
                 warnings.push(format!(
-                    "material \"{}\" is nearly incompressible (poisson {}) in {n} {cell_type} elements, which lock \
+                    "material \"{}\" is nearly incompressible (poisson {poisson}) in {n} {cell_type} elements, which lock \
                      there: displacements come out several times too small; {advice}",
-                    material.name, material.poisson
+                    material.name
                 ));
             }
         }

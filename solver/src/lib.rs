@@ -8,6 +8,7 @@
 pub mod analysis;
 pub mod assembly;
 pub mod bandwidth;
+pub mod conditions;
 pub mod direct;
 pub mod element;
 pub mod formulations;

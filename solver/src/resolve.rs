@@ -4,12 +4,15 @@
 
 use crate::assembly::loads::face_area;
 use crate::formulations::{cell_formulations, locking_warnings};
+use crate::material::{Law, Orientation};
 use crate::model::{Load, Material, Model};
 use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
 use fem_io::check::{self, SetCatalog, SetKind, SetUse};
 use fem_mesh::select::{self, Region};
 use fem_mesh::{CellFace, Comm, Error, Halo, LocalMesh, Result};
 use std::collections::BTreeSet;
+
+mod fields;
 
 /// Share of the size of the model by which a box of a `[[set]]` is widened.
 const BOX_TOLERANCE: f64 = 1e-9;
@@ -48,6 +51,8 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         &cell_material,
         &cell_formulation,
     ));
+    let cell_orientation = fields::cell_orientation(comm, case, &names)?;
+    let temperatures = fields::temperatures(comm, case, &names)?;
     let fixed = comm.all_ok(fixed_dofs(case, &names))?;
     let fixed = fixed_as_owners_say(comm, &mesh, &fixed);
     let mut loads = Vec::new();
@@ -56,11 +61,15 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         loads.push(resolve_load(comm, case, load, &names)?);
     }
     let materials = case.materials.iter().map(material).collect();
+    let orientations = case.orientations.iter().map(Orientation::new).collect();
     let model = Model {
         mesh,
         materials,
         cell_material,
         cell_formulation,
+        orientations,
+        cell_orientation,
+        temperatures,
         fixed,
         loads,
     };
@@ -74,10 +83,8 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
 fn material(input: &MaterialInput) -> Material {
     Material {
         name: input.name.clone(),
-        young: input.young,
-        poisson: input.poisson,
+        law: Law::new(input),
         density: input.density.unwrap_or(0.0),
-        expansion: input.expansion.unwrap_or(0.0),
     }
 }
 
@@ -296,7 +303,7 @@ fn require_properties(
 ) -> Result<()> {
     let (property, has): (&str, fn(&MaterialInput) -> bool) = match load.kind {
         LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density.is_some()),
-        LoadKind::TemperatureChange(_) => ("expansion", |m| m.expansion.is_some()),
+        LoadKind::TemperatureChange(_) => ("expansion", |m| !m.expansion.is_empty()),
         _ => return Ok(()),
     };
     let cells = names.cells(&load.on, SetUse::BodyLoad);
@@ -334,6 +341,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
             faces: faces(),
             pressure,
         },
+        LoadKind::PressureField(pressure) => Load::PressureField {
+            faces: faces(),
+            pressure,
+        },
+        LoadKind::NodalForce(force) => Load::NodalForce {
+            nodes: names.nodes(&load.on, purpose),
+            force,
+        },
         LoadKind::Force(total) => return spread_force(comm, case, load, names, total),
         LoadKind::BodyForce(body_force) => Load::BodyForce {
             cells: cells(),
@@ -359,6 +374,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
         LoadKind::TemperatureChange(change) => Load::TemperatureChange {
             cells: cells(),
             change,
+        },
+        LoadKind::InitialStress(stress) => Load::InitialStress {
+            cells: cells(),
+            stress,
+        },
+        LoadKind::InitialStrain(strain) => Load::InitialStrain {
+            cells: cells(),
+            strain,
         },
     })
 }

@@ -7,9 +7,11 @@
 //! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
 
 mod build;
+mod build_material;
 mod consistency;
 mod items;
 pub(crate) mod keys;
+mod material;
 mod options;
 mod overrides;
 mod reader;
@@ -18,8 +20,12 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt,
-    Selection, SetDefinition,
+    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, Probe, ProbeAt, Selection,
+    SetDefinition,
+};
+pub use material::{
+    AtTemperature, ElasticInput, LinearField, MaterialInput, OrientationInput, OrientationSystem,
+    Stiffness, TemperatureInput, TemperatureValue,
 };
 pub use options::{
     Analysis, AnalysisKind, Balance, BoxInput, Field, Formulation, MeshInput, MeshSource, Method,
@@ -61,10 +67,14 @@ pub struct Case {
     pub materials: Vec<MaterialInput>,
     /// Formulations of elements; those named nowhere are integrated fully.
     pub elements: Vec<ElementInput>,
+    /// Axes of material; elements without have the global ones.
+    pub orientations: Vec<OrientationInput>,
     /// Prescribed values.
     pub constraints: Vec<ConstraintInput>,
     /// Loads; none is legal.
     pub loads: Vec<LoadInput>,
+    /// Temperatures of nodes.
+    pub temperatures: Vec<TemperatureInput>,
     /// Sets defined by geometry.
     pub sets: Vec<SetDefinition>,
     /// How the system is solved.

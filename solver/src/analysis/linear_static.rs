@@ -4,8 +4,7 @@
 
 use super::linear_solve::{LinearSolver, Nodes, Solved};
 use crate::assembly::{
-    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
-    temperature_changes,
+    BlockRows, Pattern, Slabs, add_initial_force, assemble_stiffness, constrain, external_force,
 };
 use crate::element::geometry::point_geometry;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
@@ -64,7 +63,7 @@ struct System {
     rows: BlockRows,
     /// Right-hand side after elimination of the prescribed displacements, N.
     rhs: Vec<f64>,
-    /// Force of the loads on the owned nodes, without that of thermal strains, N.
+    /// Force of the loads on the owned nodes, without that of thermal and initial strains, N.
     external: Vec<f64>,
 }
 
@@ -180,9 +179,7 @@ fn assemble(comm: &Comm, model: &Model) -> Result<System> {
     let slabs: &Slabs = pattern.slabs();
     let external = external_force(model, slabs);
     let mut rhs = external.clone();
-    if let Some(changes) = temperature_changes(model) {
-        add_thermal_force(model, slabs, &changes, &mut rhs);
-    }
+    add_initial_force(model, slabs, &mut rhs);
     constrain(slabs, &model.fixed, &mut rows, &mut rhs);
     Ok(System {
         rows,

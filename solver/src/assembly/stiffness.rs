@@ -8,13 +8,13 @@
 
 use super::pattern::{BlockRows, Pattern, SlabPositions, is_stored};
 use super::slabs::cells_touching;
+use crate::conditions::Conditions;
 use crate::element::formulation::{is_plain, rule};
 use crate::element::general::Element;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
-use crate::element::{GeneralElement, MAX_NODES, Purpose};
-use crate::material::{Elastic, Isotropic};
+use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::model::Model;
-use fem_mesh::{CellType, Comm, Error, Result};
+use fem_mesh::{CellType, Comm, Error, LocalMesh, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
 
@@ -100,39 +100,32 @@ fn check_orientation(comm: &Comm, inverted: Vec<u64>) -> Result<()> {
 /// Laws and formulations of the cells of a model.
 struct CellLaws<'a> {
     model: &'a Model,
-    isotropic: Vec<Isotropic>,
+    conditions: Conditions<'a>,
 }
 
 impl<'a> CellLaws<'a> {
     fn new(model: &'a Model) -> Self {
         CellLaws {
             model,
-            isotropic: model.materials.iter().map(Isotropic::new).collect(),
+            conditions: Conditions::new(model),
         }
     }
 
-    fn isotropic(&self, cell: usize) -> Option<&Isotropic> {
-        self.isotropic
-            .get(usize::from(self.model.cell_material[cell]))
-    }
-
-    /// Cells of one kind are computed in batches; `None` for those that are computed alone.
-    fn kind(&self, cell: usize) -> Option<(CellType, Purpose)> {
+    /// Type and quadrature of a cell, and its Lame constants, Pa, if it can be computed in a batch; `None` for those
+    /// that are computed alone.
+    fn batched(&self, cell: usize) -> Option<(Kind, [f64; 2])> {
         let cell_type = self.model.mesh.cells.types[cell];
         let formulation = self.model.cell_formulation[cell];
-        let is_batched = is_plain(cell_type, formulation) && self.isotropic(cell).is_some();
-        is_batched.then(|| (cell_type, rule(formulation)))
-    }
-
-    fn lame(&self, cell: usize) -> [f64; 2] {
-        self.isotropic(cell)
-            .map_or([0.0; 2], |law| [law.lambda, law.mu])
-    }
-
-    fn elastic(&self, cell: usize) -> Elastic {
-        Elastic::from(self.isotropic[usize::from(self.model.cell_material[cell])])
+        if !is_plain(cell_type, formulation) {
+            return None;
+        }
+        let lame = self.conditions.lame(cell)?;
+        Some(((cell_type, rule(formulation)), lame))
     }
 }
+
+/// Cells of one kind are computed together.
+type Kind = (CellType, Purpose);
 
 /// A few cells in ascending order with their stiffness matrices.
 struct Chunk {
@@ -144,6 +137,8 @@ struct Chunk {
     stiffness: Vec<f64>,
     coords: Vec<[f64; 3]>,
     lame: Vec<[f64; 2]>,
+    /// Stress over strain at the points of the cell computed last.
+    d: Vec<[[f64; 6]; 6]>,
     inverted: Vec<usize>,
 }
 
@@ -157,6 +152,7 @@ impl Default for Chunk {
             stiffness: Vec::new(),
             coords: Vec::new(),
             lame: Vec::new(),
+            d: Vec::new(),
             inverted: Vec::new(),
         }
     }
@@ -172,17 +168,18 @@ impl Chunk {
 
     /// Computes the stiffness of the cells, those of one kind together.
     fn compute(&mut self, laws: &CellLaws) {
-        let mut kinds = [None; CHUNK];
-        for (kind, &cell) in kinds.iter_mut().zip(&self.cells) {
-            *kind = laws.kind(cell);
+        let mut batched = [None; CHUNK];
+        for (batched, &cell) in batched.iter_mut().zip(&self.cells) {
+            *batched = laws.batched(cell);
         }
-        let kinds = &kinds[..self.cells.len()];
+        let kinds = &batched.map(|batched| batched.map(|(kind, _)| kind))[..self.cells.len()];
+        let lame = batched.map(|batched| batched.map_or([0.0; 2], |(_, lame)| lame));
         let mut end = 0;
         for (first, kind) in kinds.iter().enumerate() {
             match kind {
                 None => end = self.compute_one(first, end, laws),
                 Some(_) if kinds[..first].contains(kind) => {}
-                Some(kind) => end = self.compute_batch(*kind, kinds, end, laws),
+                Some(kind) => end = self.compute_batch(*kind, kinds, &lame, end, &laws.model.mesh),
             }
         }
     }
@@ -197,13 +194,13 @@ impl Chunk {
     /// The cells of one kind; their matrices stand from `begin` on. Returns where they end.
     fn compute_batch(
         &mut self,
-        kind: (CellType, Purpose),
-        kinds: &[Option<(CellType, Purpose)>],
+        kind: Kind,
+        kinds: &[Option<Kind>],
+        lame: &[[f64; 2]],
         begin: usize,
-        laws: &CellLaws,
+        mesh: &LocalMesh,
     ) -> usize {
         let (cell_type, rule) = kind;
-        let mesh = &laws.model.mesh;
         let mut end = begin;
         self.coords.clear();
         self.lame.clear();
@@ -214,7 +211,7 @@ impl Chunk {
             let nodes = mesh.cells.nodes_of(self.cells[at]).iter();
             self.coords
                 .extend(nodes.map(|&node| mesh.coords[node as usize]));
-            self.lame.push(laws.lame(self.cells[at]));
+            self.lame.push(lame[at]);
         }
         self.reserve(end);
         let mut min_det = [0.0; CHUNK];
@@ -242,11 +239,14 @@ impl Chunk {
         self.reserve(end);
         let mut coords = [[0.0; 3]; MAX_NODES];
         mesh.gather_coords(cell, &mut coords);
+        let formulation = laws.model.cell_formulation[cell];
+        let points = Tabulation::of(cell_type, rule(formulation));
+        (laws.conditions.of_cell(cell)).stiffness_into(points, &mut self.d);
         let min_det = self.general.set(&Element {
             cell_type,
-            formulation: laws.model.cell_formulation[cell],
+            formulation,
             coords: &coords[..cell_type.n_nodes()],
-            law: &laws.elastic(cell),
+            d: &self.d,
         });
         if min_det > 0.0 {
             self.general.stiffness_into(&mut self.stiffness[begin..end]);

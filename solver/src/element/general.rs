@@ -14,13 +14,12 @@
 //!   orthogonal to all linear fields (Flanagan and Belytschko, Int. J. Numer. Meth. Engng 17 (1981) 679-706), of
 //!   0.0005 E sum (V b)^2 / V each: the coefficient of CalculiX, small beside the stiffness of any true strain.
 //!
-//! Invariant: one element, no mesh; knows a law only as its 6x6 matrix.
+//! Invariant: one element, no mesh; knows a law only as 6x6 matrices at its points.
 
 use super::formulation::{is_plain, rule};
 use super::geometry::{center, cofactors, determinant, jacobian, point_geometry};
 use super::quadrature::{Purpose, Tabulation};
 use super::shape::{MAX_NODES, shape_at};
-use crate::material::Elastic;
 use fem_io::case::Formulation;
 use fem_mesh::CellType;
 use nalgebra::{Cholesky, SMatrix, SVector};
@@ -51,15 +50,16 @@ pub struct Element<'a> {
     pub formulation: Formulation,
     /// Coordinates of its nodes, m.
     pub coords: &'a [[f64; 3]],
-    /// Its law.
-    pub law: &'a Elastic,
+    /// Stress over strain, Pa, at each point of its rule, or once for all of them.
+    pub d: &'a [[Voigt; 6]],
 }
 
 /// The strain-displacement matrices of one element; keeps its memory from one to the next.
 #[derive(Clone, Debug, Default)]
 pub struct GeneralElement {
     n_nodes: usize,
-    d: [Voigt; 6],
+    /// At each point, or once.
+    d: Vec<[Voigt; 6]>,
     /// Weight times det J of each point, m3.
     volume: Vec<f64>,
     /// Strains of unit displacements, 1/m: component i of node a at point q is entry (q, a, i).
@@ -68,7 +68,7 @@ pub struct GeneralElement {
     hourglass: Option<Hourglass>,
 }
 
-/// What initial strains do to the incompatible modes.
+/// What stresses at rest do to the incompatible modes.
 #[derive(Clone, Debug)]
 struct Modes {
     /// Strains of the nine modes at each point, 1/m.
@@ -108,7 +108,8 @@ impl GeneralElement {
     pub fn set(&mut self, element: &Element) -> f64 {
         let cell_type = element.cell_type;
         self.n_nodes = cell_type.n_nodes();
-        self.d = element.law.d;
+        self.d.clear();
+        self.d.extend_from_slice(element.d);
         self.modes = None;
         self.hourglass = None;
         self.b.clear();
@@ -155,6 +156,11 @@ impl GeneralElement {
 
     fn n_dofs(&self) -> usize {
         3 * self.n_nodes
+    }
+
+    /// Stress over strain at a point, Pa.
+    fn d(&self, q: usize) -> &[Voigt; 6] {
+        &self.d[q.min(self.d.len() - 1)]
     }
 
     /// Number of quadrature points.
@@ -216,7 +222,7 @@ impl GeneralElement {
         let squares: f64 = mean.as_flattened().iter().map(|b| b * b).sum();
         self.hourglass = Some(Hourglass {
             gamma,
-            stiffness: HOURGLASS * young_of(&self.d) * squares * volume,
+            stiffness: HOURGLASS * young_of(self.d(0)) * squares * volume,
         });
     }
 
@@ -227,7 +233,7 @@ impl GeneralElement {
         let mut k_aa = SMatrix::<f64, 9, 9>::zeros();
         let mut k_au = vec![SVector::<f64, 9>::zeros(); n_dofs];
         for (q, g) in g.iter().enumerate() {
-            let stress = g.map(|g| times(&self.d, &g).map(|s| s * self.volume[q]));
+            let stress = g.map(|g| times(self.d(q), &g).map(|s| s * self.volume[q]));
             for (k, stress) in stress.iter().enumerate() {
                 for (l, g) in g.iter().enumerate() {
                     k_aa[(k, l)] += dot(stress, g);
@@ -262,7 +268,7 @@ impl GeneralElement {
         for (q, &volume) in self.volume.iter().enumerate() {
             let b = self.columns(q);
             for (stress, column) in stress.iter_mut().zip(b) {
-                *stress = times(&self.d, column).map(|s| s * volume);
+                *stress = times(self.d(q), column).map(|s| s * volume);
             }
             let mut place = 0;
             for a in 0..self.n_nodes {
@@ -292,9 +298,9 @@ impl GeneralElement {
         }
     }
 
-    /// Strains at the points under the displacements `u` of the nodes, m. `initial` are the strains at the points that
-    /// cause no stress, of which the incompatible modes take their part; none if it is empty.
-    pub fn strains_into(&self, u: &[[f64; 3]], initial: &[Voigt], into: &mut [Voigt]) {
+    /// Strains at the points under the displacements `u` of the nodes, m. `at_rest` are the stresses at the points of the
+    /// unstrained element, Pa, which the incompatible modes relieve; none if it is empty.
+    pub fn strains_into(&self, u: &[[f64; 3]], at_rest: &[Voigt], into: &mut [Voigt]) {
         let u = u[..self.n_nodes].as_flattened();
         for (q, strain) in into.iter_mut().enumerate().take(self.n_points()) {
             *strain = [0.0; 6];
@@ -302,13 +308,12 @@ impl GeneralElement {
                 (0..6).for_each(|i| strain[i] += column[i] * u);
             }
         }
-        let Some(modes) = self.modes.as_ref().filter(|_| !initial.is_empty()) else {
+        let Some(modes) = self.modes.as_ref().filter(|_| !at_rest.is_empty()) else {
             return;
         };
         let mut load = SVector::<f64, 9>::zeros();
-        for ((g, initial), volume) in modes.g.iter().zip(initial).zip(&self.volume) {
-            let stress = times(&self.d, initial);
-            (0..9).for_each(|k| load[k] += volume * dot(&g[k], &stress));
+        for ((g, stress), volume) in modes.g.iter().zip(at_rest).zip(&self.volume) {
+            (0..9).for_each(|k| load[k] -= volume * dot(&g[k], stress));
         }
         modes.factor.solve_mut(&mut load);
         for (strain, g) in into.iter_mut().zip(&modes.g) {

@@ -5,12 +5,13 @@
 //!
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::{Slabs, temperature_changes};
+use crate::assembly::Slabs;
+use crate::conditions::{CellConditions, Conditions};
 use crate::element::formulation::{is_plain, recovery_rule, rule};
-use crate::element::general::{Element, MAX_POINTS};
+use crate::element::general::MAX_POINTS;
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
 use crate::element::{Formulation, GeneralElement, MAX_NODES, Tabulation};
-use crate::material::{Elastic, Isotropic};
+use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::{CellType, LocalMesh};
 
@@ -22,8 +23,25 @@ pub struct Deformation<'a> {
     /// The model.
     pub model: &'a Model,
     displacement: &'a [[f64; 3]],
-    laws: Vec<Isotropic>,
-    temperature_changes: Option<Vec<f64>>,
+    conditions: Conditions<'a>,
+}
+
+/// The law of a cell.
+pub enum CellLaw<'a> {
+    /// A constant isotropic law and one change of temperature, K, say it all.
+    Uniform(Isotropic, f64),
+    /// The law, or what strains the cell, changes from point to point.
+    ByPoint(Box<CellConditions<'a>>),
+}
+
+impl CellLaw<'_> {
+    /// Stress, Pa, at point `q` of a rule for the cell, at which the total strain is `strain`.
+    pub fn stress(&self, table: &Tabulation, q: usize, strain: &[f64; 6]) -> [f64; 6] {
+        match self {
+            CellLaw::Uniform(law, change) => law.stress(strain, *change),
+            CellLaw::ByPoint(law) => law.at(table.points[q].xi, table.shape(q)).stress(strain),
+        }
+    }
 }
 
 impl<'a> Deformation<'a> {
@@ -40,38 +58,39 @@ impl<'a> Deformation<'a> {
         Deformation {
             model,
             displacement,
-            laws: model.materials.iter().map(Isotropic::new).collect(),
-            temperature_changes: temperature_changes(model),
+            conditions: Conditions::new(model),
         }
     }
 
-    /// Law of a cell's material.
-    pub fn law(&self, cell: usize) -> &Isotropic {
-        &self.laws[usize::from(self.model.cell_material[cell])]
+    /// What the materials do.
+    pub fn conditions(&self) -> &Conditions<'a> {
+        &self.conditions
     }
 
-    /// Laws of all materials of the model.
-    pub fn laws(&self) -> &[Isotropic] {
-        &self.laws
+    /// Law of a cell.
+    pub fn law(&self, cell: usize) -> CellLaw<'a> {
+        match self.conditions.uniform(cell) {
+            Some((law, change)) => CellLaw::Uniform(law, change),
+            None => CellLaw::ByPoint(Box::new(self.conditions.of_cell(cell))),
+        }
     }
 
-    /// Change of temperature of a cell, K.
-    pub fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes
-            .as_ref()
-            .map_or(0.0, |changes| changes[cell])
+    /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
+    pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, recovery_rule(formulation));
+        let (mut tensors, n_points) = self.recovery_strains(cell);
+        let law = self.law(cell);
+        for (q, tensor) in tensors[..n_points].iter_mut().enumerate() {
+            *tensor = law.stress(table, q, tensor);
+        }
+        (tensors, n_points)
     }
 
     /// Type and formulation of a cell.
     pub fn element_of(&self, cell: usize) -> (CellType, Formulation) {
         let types = &self.model.mesh.cells.types;
         (types[cell], self.model.cell_formulation[cell])
-    }
-
-    /// Initial strain of a cell, that of its change of temperature, at each point.
-    fn initial_strains(&self, cell: usize) -> [[f64; 6]; MAX_POINTS] {
-        let change = self.temperature_change(cell);
-        [Elastic::from(*self.law(cell)).expansion.map(|e| e * change); MAX_POINTS]
     }
 
     /// A cell whose strains are not just those of its shape functions, with the strains at its points; `None` for the
@@ -82,16 +101,11 @@ impl<'a> Deformation<'a> {
             return None;
         }
         let motion = self.gather(cell);
-        let mut element = GeneralElement::default();
-        element.set(&Element {
-            cell_type,
-            formulation,
-            coords: &motion.x[..cell_type.n_nodes()],
-            law: &Elastic::from(*self.law(cell)),
-        });
+        let mut at_rest = [[0.0; 6]; MAX_POINTS];
+        let coords = &motion.x[..cell_type.n_nodes()];
+        let element = self.conditions.general(cell, coords, &mut at_rest);
         let mut strains = [[0.0; 6]; MAX_POINTS];
-        let initial = self.initial_strains(cell);
-        element.strains_into(&motion.u, &initial[..element.n_points()], &mut strains);
+        element.strains_into(&motion.u, &at_rest[..element.n_points()], &mut strains);
         Some(GeneralCell {
             element,
             strains,
