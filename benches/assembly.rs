@@ -71,6 +71,7 @@ fn model(cell_type: CellType, n: usize) -> Result<Model> {
         mesh,
         materials: vec![steel],
         fixed: Vec::new(),
+        links: Default::default(),
         loads: vec![Load::BodyForce {
             cells,
             body_force: [0.0, 0.0, -1.0],

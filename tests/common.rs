@@ -212,5 +212,6 @@ pub(crate) fn held_model(mesh: LocalMesh, field: impl Fn([f64; 3]) -> [f64; 3]) 
         cell_material,
         fixed,
         loads: Vec::new(),
+        links: Default::default(),
     }
 }

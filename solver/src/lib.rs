@@ -15,6 +15,7 @@ pub mod inspect;
 pub mod joints;
 pub mod krylov;
 pub mod linalg;
+pub mod links;
 pub mod log;
 pub mod material;
 pub mod model;

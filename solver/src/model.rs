@@ -2,6 +2,7 @@
 //!
 //! Invariant: holds numbers by local index only; makes no decision about how the system is solved.
 
+use crate::links::Links;
 use fem_mesh::{CellFace, LocalMesh};
 
 /// One material of the case.
@@ -90,4 +91,6 @@ pub struct Model {
     pub fixed: Vec<(u32, f64)>,
     /// Loads.
     pub loads: Vec<Load>,
+    /// Constraints between degrees of freedom.
+    pub links: Links,
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: pure; the same text gives the same case or the same error on every rank.
 
+use super::build_links;
 use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
@@ -27,6 +28,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         analysis: analysis(root.section("analysis")?)?,
         materials: each(&root, "material", material)?,
         constraints: each(&root, "constraint", constraint)?,
+        links: build_links::links(&root)?,
         loads: each(&root, "load", load)?,
         sets: each(&root, "set", set)?,
         solver: solver(root.section("solver")?)?,
@@ -42,7 +44,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     Ok(case)
 }
 
-fn each<T>(
+pub(super) fn each<T>(
     root: &Section<'_>,
     key: &'static str,
     build: impl Fn(&Section<'_>) -> Result<T>,
@@ -59,6 +61,15 @@ fn name(section: &Section<'_>) -> Result<String> {
         ));
     }
     Ok(name)
+}
+
+/// `name` of a set that a table makes up; empty if it is left out.
+pub(super) fn name_of_set(section: &Section<'_>) -> Result<String> {
+    if section.has("name") {
+        name(section)
+    } else {
+        Ok(String::new())
+    }
 }
 
 fn mesh_input(section: &Section<'_>, case_path: &Path) -> Result<MeshInput> {
@@ -135,19 +146,24 @@ fn material(section: &Section<'_>) -> Result<MaterialInput> {
 
 fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
     let on = section.required("on", section.names("on")?)?;
-    let displacement = section.required("displacement", section.displacement("displacement")?)?;
-    if displacement == [None; 3] {
-        let error = section.error(
-            section.place_of("displacement"),
-            "all components of `displacement` are \"free\"",
-        );
-        return Err(error
-            .expected("at least one number")
-            .advice("leave the constraint out if nothing is to be held"));
+    if !section.has("displacement") && !section.has("rotation") {
+        return section.required("displacement", None);
     }
+    let prescribed = |key: &'static str| {
+        let values = section.displacement(key)?;
+        if values == Some([None; 3]) {
+            let what = format!("all components of `{key}` are \"free\"");
+            let error = section.error(section.place_of(key), what);
+            return Err(error
+                .expected("at least one number")
+                .advice("leave the constraint out if nothing is to be held"));
+        }
+        Ok(values.unwrap_or_default())
+    };
     Ok(ConstraintInput {
         on,
-        displacement,
+        displacement: prescribed("displacement")?,
+        rotation: prescribed("rotation")?,
         place: section.place_of("on"),
     })
 }
@@ -168,6 +184,7 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
         "traction" => LoadKind::Traction(vector("traction")?),
         "pressure" => LoadKind::Pressure(number("pressure")?),
         "force" => LoadKind::Force(vector("force")?),
+        "moment" => LoadKind::Moment(vector("moment")?),
         "body_force" => LoadKind::BodyForce(vector("body_force")?),
         "gravity" => LoadKind::Gravity(vector("gravity")?),
         "temperature_change" => LoadKind::TemperatureChange(number("temperature_change")?),

@@ -7,9 +7,12 @@
 //! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
 
 mod build;
+mod build_links;
 mod consistency;
 mod items;
 pub(crate) mod keys;
+mod link_tables;
+mod links;
 mod options;
 mod overrides;
 mod reader;
@@ -20,6 +23,10 @@ pub(crate) mod words;
 pub use items::{
     Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
     SetDefinition,
+};
+pub use links::{
+    CouplingInput, CouplingKind, CyclicInput, EquationInput, LinkInputs, MpcInput, MpcKind,
+    NodeInput, NodeRef, RigidBodyInput, SystemInput, TermInput, TieInput, TransformInput,
 };
 pub use options::{
     Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
@@ -61,6 +68,8 @@ pub struct Case {
     pub materials: Vec<MaterialInput>,
     /// Prescribed values.
     pub constraints: Vec<ConstraintInput>,
+    /// What joins degrees of freedom.
+    pub links: LinkInputs,
     /// Loads; none is legal.
     pub loads: Vec<LoadInput>,
     /// Sets defined by geometry.

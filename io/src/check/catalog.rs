@@ -51,6 +51,8 @@ pub enum SetUse {
     BodyLoad,
     /// Probe: face, else node, else element set.
     Probe,
+    /// A reference node, or the moment on it: node set.
+    Reference,
 }
 
 impl SetUse {
@@ -59,6 +61,7 @@ impl SetUse {
         match kind {
             LoadKind::Traction(_) | LoadKind::Pressure(_) => SetUse::SurfaceLoad,
             LoadKind::Force(_) => SetUse::Force,
+            LoadKind::Moment(_) => SetUse::Reference,
             LoadKind::BodyForce(_)
             | LoadKind::Gravity(_)
             | LoadKind::Centrifugal { .. }
@@ -71,6 +74,7 @@ impl SetUse {
         match self {
             SetUse::Material | SetUse::BodyLoad => &[SetKind::Cell],
             SetUse::SurfaceLoad => &[SetKind::Face],
+            SetUse::Reference => &[SetKind::Node],
             SetUse::Force => &[SetKind::Face, SetKind::Node],
             SetUse::Constraint | SetUse::Probe => &SetKind::ALL,
         }

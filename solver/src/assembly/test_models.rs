@@ -161,6 +161,7 @@ pub(crate) fn model(mesh: LocalMesh) -> Model {
         materials: vec![material],
         fixed: vec![],
         loads: vec![],
+        links: Default::default(),
     }
 }
 
