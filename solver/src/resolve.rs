@@ -150,6 +150,12 @@ impl Names<'_> {
             .map(|found| (found.name, found.kind))
     }
 
+    /// The kinds that these sets have.
+    pub fn kinds(&self, typed: &[String], purpose: SetUse) -> BTreeSet<SetKind> {
+        let found = typed.iter().filter_map(|name| self.find(name, purpose));
+        found.map(|(_, kind)| kind).collect()
+    }
+
     /// Local cells of element sets, ascending, each once.
     fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
         let members = |name: &String| match self.find(name, purpose) {
@@ -452,12 +458,7 @@ fn spread_force(
     total: [f64; 3],
 ) -> Result<Load> {
     let mesh = names.mesh;
-    let kinds: BTreeSet<_> = load
-        .on
-        .iter()
-        .filter_map(|n| names.find(n, SetUse::Force))
-        .map(|(_, k)| k)
-        .collect();
+    let kinds = names.kinds(&load.on, SetUse::Force);
     if kinds.len() > 1 {
         let what = "a total force acts on face sets and node sets at once, which leaves open how it is shared";
         return Err(case

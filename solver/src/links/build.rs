@@ -364,7 +364,9 @@ fn add_all(comm: &Comm, names: &Names, maker: &mut Maker) -> Result<()> {
     let (of_couplings, of_bodies) = prepared.references.split_at(case.links.couplings.len());
     for (coupling, reference) in case.links.couplings.iter().zip(of_couplings) {
         match coupling.kind {
-            CouplingKind::Distributing => maker.add_distributing(comm, names, coupling, reference),
+            CouplingKind::Distributing => {
+                maker.add_distributing(comm, names, coupling, reference)?;
+            }
             CouplingKind::Kinematic => {
                 let origin = maker.origin(coupling.place, "kinematic [[coupling]]");
                 let system: Option<&SystemInput> = coupling.system.as_ref();

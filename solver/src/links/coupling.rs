@@ -9,13 +9,13 @@
 use super::Equation;
 use super::build::{Maker, Reference};
 use super::frames::frame;
-use super::gather::{PlacedNode, gather_nodes};
+use super::gather::{PlacedNode, fault, gather_nodes};
 use crate::element::geometry::{area_normal, dot};
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::resolve::Names;
 use fem_io::case::{CouplingInput, SystemInput};
-use fem_io::check::SetUse;
-use fem_mesh::{CellFace, Comm, LocalMesh};
+use fem_io::check::{SetKind, SetUse};
+use fem_mesh::{CellFace, Comm, LocalMesh, Result};
 use nalgebra::{Matrix3, Vector3};
 use std::collections::BTreeMap;
 
@@ -70,20 +70,28 @@ impl Maker<'_> {
     }
 
     /// Collective. A reference node that moves with the mean of a surface or of nodes.
+    ///
+    /// # Errors
+    /// Faces and nodes at once.
     pub(super) fn add_distributing(
         &mut self,
         comm: &Comm,
         names: &Names,
         input: &CouplingInput,
         reference: &Reference,
-    ) {
+    ) -> Result<()> {
         let origin = self.origin(input.place, "distributing [[coupling]]");
+        let kinds = names.kinds(&input.on, SetUse::Constraint);
+        if kinds.len() > 1 && kinds.contains(&SetKind::Face) {
+            let what = "a distributing [[coupling]] acts on faces and on nodes at once, which leaves their shares open";
+            return Err(fault(self.case, input.place, what).expected("face sets only, or none"));
+        }
         let faces = names.faces(&input.on, SetUse::Constraint);
-        let spread = if faces.is_empty() && !comm.any(!faces.is_empty()) {
+        let spread = if kinds.contains(&SetKind::Face) {
+            Spread::of_faces(comm, names.mesh, &faces, reference.node.x)
+        } else {
             let local = names.nodes(&input.on, SetUse::Constraint);
             Spread::of_nodes(&gather_nodes(comm, names.mesh, &local), reference)
-        } else {
-            Spread::of_faces(comm, names.mesh, &faces, reference.node.x)
         };
         let center = spread.first / spread.area;
         let about_center = spread.second - center * center.transpose() * spread.area;
@@ -134,6 +142,7 @@ impl Maker<'_> {
                 origin,
             });
         }
+        Ok(())
     }
 }
 
