@@ -5,7 +5,7 @@
 //! Invariant: knows no file format.
 
 use super::solids::{Order, Solid};
-use fem_mesh::{CellType, Error};
+use fem_mesh::{CellType, Error, FreeNode};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -144,6 +144,8 @@ pub(super) struct Draft {
     pub(super) warnings: Vec<String>,
     /// The format knows wedges of either sense, so that turning them is no news.
     pub(super) has_wedges_of_either_sense: bool,
+    /// Nodes of no solid with their place in the file, found in the end.
+    pub(super) free: Vec<(u32, FreeNode)>,
 }
 
 impl Draft {

@@ -264,7 +264,7 @@ fn nodes_of_no_solid_are_dropped_from_mesh_and_sets() {
         expected
     });
     for warning in [
-        "2 nodes in no solid element, ignored: 5, 7",
+        "2 nodes in no solid element, ignored unless a constraint names them: 5, 7",
         "node set `4` has only nodes in no solid element",
         "1 surface element of `two words` lies on no face of a solid element, ignored",
     ] {
