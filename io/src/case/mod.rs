@@ -18,8 +18,8 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
-    SetDefinition,
+    Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, PrintKind, PrintQuantity,
+    PrintRequest, PrintTotals, Probe, ProbeAt, Selection, SetDefinition,
 };
 pub use options::{
     Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
