@@ -7,7 +7,7 @@ use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
-    LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
+    LoadKind, MaterialInput, MeshInput, MeshSource, Method, Origins, OutputOptions, ParallelOptions,
     Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection, SetDefinition,
     SolverOptions,
 };
@@ -21,6 +21,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     let case = Case {
         path: source.path.to_path_buf(),
         overrides: source.overrides.to_vec(),
+        origins: Origins::default(),
         title: root.text("title")?.unwrap_or_default(),
         units: root.text("units")?.unwrap_or_default(),
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
