@@ -7,9 +7,9 @@ use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
-    LoadKind, MaterialInput, MeshInput, MeshSource, Method, Origins, OutputOptions, ParallelOptions,
-    Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection, SetDefinition,
-    SolverOptions,
+    LoadKind, MaterialInput, MeshInput, MeshSource, Method, Origins, OutputOptions,
+    ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection,
+    SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};

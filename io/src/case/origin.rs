@@ -68,7 +68,8 @@ pub(crate) fn plain_text(text: &str) -> String {
     let origins = Origins::of(text);
     let name = |file: usize| {
         let name = origins.files.get(file).and_then(|f| f.file_name());
-        name.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+        name.map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default()
     };
     let mut plain = format!("# Made from the deck {}.\n", name(0));
     for line in text.lines().skip(origins.files.len()) {
@@ -95,7 +96,10 @@ mod tests {
         let path = Path::new("a.inp");
         let origins = Origins::of(TEXT);
         let moved = |line| {
-            let error = Error::input("wrong").in_file(path).at_line(line).at_column(3);
+            let error = Error::input("wrong")
+                .in_file(path)
+                .at_line(line)
+                .at_column(3);
             origins.relocated(path, error).to_string()
         };
         assert_eq!(moved(7), "sub/b.inp:7: wrong");

@@ -86,8 +86,11 @@ fn refuse_what_is_no_case(path: &Path) -> Result<()> {
         .map(|e| e.to_string_lossy().to_lowercase())
         .unwrap_or_default();
     match extension.as_str() {
-        "msh" | "vtu" | "vtk" | "unv" | "bdf" | "nas" | "med" | "exo" | "e" => error("this is a mesh file")
-            .map_err(|error| error.advice("write a case file that names it: `file = \"...\"` in [mesh]")),
+        "msh" | "vtu" | "vtk" | "unv" | "bdf" | "nas" | "med" | "exo" | "e" => {
+            error("this is a mesh file").map_err(|error| {
+                error.advice("write a case file that names it: `file = \"...\"` in [mesh]")
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -30,7 +30,9 @@ impl Reader {
         }
         for transform in std::mem::take(&mut self.model.transforms) {
             self.require("", "transform", transform.place, "*TRANSFORM")?;
-            let set = self.source.node_set(&Nodes::Set(transform.nodes), transform.place)?;
+            let set = self
+                .source
+                .node_set(&Nodes::Set(transform.nodes), transform.place)?;
             toml.table("[[transform]]", transform.place);
             toml.key("on", quoted(&set));
             toml.key("kind", quoted(system(transform.is_cylindrical)));
@@ -62,7 +64,8 @@ impl Reader {
             JoinKind::Mpc(kind, nodes) => {
                 self.require("", "mpc", place, "*MPC")?;
                 let ids: Vec<u64> = nodes.iter().flat_map(|n| self.source.node_ids(n)).collect();
-                ids.iter().try_for_each(|&id| self.join_node(id, place, joined))?;
+                ids.iter()
+                    .try_for_each(|&id| self.join_node(id, place, joined))?;
                 toml.table("[[mpc]]", place);
                 toml.key("kind", quoted(&kind.to_lowercase()));
                 toml.key("nodes", list(ids.iter().map(u64::to_string)));
@@ -96,8 +99,14 @@ impl Reader {
                 toml.key("n_sectors", n_sectors.to_string());
                 Ok(())
             }
-            JoinKind::PreTension { surface, node, normal } => {
-                let what = format!("*PRE-TENSION SECTION (surface `{surface}`, node {node}, normal {normal:?})");
+            JoinKind::PreTension {
+                surface,
+                node,
+                normal,
+            } => {
+                let what = format!(
+                    "*PRE-TENSION SECTION (surface `{surface}`, node {node}, normal {normal:?})"
+                );
                 Err(self.not_yet(place, &what))
             }
         }
@@ -111,7 +120,9 @@ impl Reader {
                 joined.free.insert(id);
                 Ok(())
             }
-            None => Err(self.source.error(place, format!("node {id} does not exist"))),
+            None => Err(self
+                .source
+                .error(place, format!("node {id} does not exist"))),
         }
     }
 
@@ -153,21 +164,36 @@ impl Reader {
         self.require("", "coupling", place, "*COUPLING")?;
         let ids = self.source.node_ids(&coupling.reference);
         let &[id] = &ids[..] else {
-            let what = format!("the reference of coupling `{}` is {} nodes", coupling.name, ids.len());
+            let what = format!(
+                "the reference of coupling `{}` is {} nodes",
+                coupling.name,
+                ids.len()
+            );
             return Err(self.source.error(place, what).expected("one node"));
         };
         self.join_node(id, place, joined)?;
         joined.references.insert(id);
         let on = self.surface_set(&coupling.surface, place)?;
         toml.table("[[coupling]]", place);
-        toml.key("kind", quoted(if coupling.is_kinematic { "kinematic" } else { "distributing" }));
+        toml.key(
+            "kind",
+            quoted(if coupling.is_kinematic {
+                "kinematic"
+            } else {
+                "distributing"
+            }),
+        );
         toml.key("reference", id.to_string());
         toml.key("on", quoted(&on));
         if coupling.is_kinematic {
             let moved = coupling.dofs.iter().filter(|&&dof| dof <= 3);
-            let moved: Vec<String> = moved.map(|&dof| quoted(COMPONENTS[dof as usize - 1])).collect();
+            let moved: Vec<String> = moved
+                .map(|&dof| quoted(COMPONENTS[dof as usize - 1]))
+                .collect();
             if moved.is_empty() {
-                let error = self.source.error(place, "*KINEMATIC without a degree of freedom from 1 to 3");
+                let error = self
+                    .source
+                    .error(place, "*KINEMATIC without a degree of freedom from 1 to 3");
                 return Err(error.expected("displacements: nodes of solids have no rotations"));
             }
             if moved.len() < 3 {
@@ -177,14 +203,20 @@ impl Reader {
         if let Some(name) = &coupling.orientation {
             let orientation = self.orientation_named(name, place)?;
             if orientation.rotation.is_some() {
-                return Err(self.not_yet(place, "an *ORIENTATION of a coupling with a further rotation"));
+                return Err(self.not_yet(
+                    place,
+                    "an *ORIENTATION of a coupling with a further rotation",
+                ));
             }
-            toml.key("system", format!(
-                "{{ kind = \"{}\", a = {}, b = {} }}",
-                system(orientation.is_cylindrical),
-                vector(orientation.a),
-                vector(orientation.b)
-            ));
+            toml.key(
+                "system",
+                format!(
+                    "{{ kind = \"{}\", a = {}, b = {} }}",
+                    system(orientation.is_cylindrical),
+                    vector(orientation.a),
+                    vector(orientation.b)
+                ),
+            );
         }
         Ok(())
     }
@@ -192,7 +224,9 @@ impl Reader {
     fn orientation_named(&self, name: &str, place: Place) -> Result<&Orientation> {
         let is_it = |o: &&Orientation| o.name.eq_ignore_ascii_case(name);
         self.model.orientations.iter().find(is_it).ok_or_else(|| {
-            let error: Error = self.source.error(place, format!("orientation `{name}` does not exist"));
+            let error: Error = self
+                .source
+                .error(place, format!("orientation `{name}` does not exist"));
             error.expected("an *ORIENTATION of that name")
         })
     }
@@ -210,7 +244,9 @@ impl Reader {
         self.join_node(reference, place, joined)?;
         let set = match nodes {
             RigidNodes::NodeSet(name) => self.source.node_set(&Nodes::Set(name.clone()), place)?,
-            RigidNodes::ElementSet(name) => self.source.element_set(&super::model::Elements::Set(name.clone())),
+            RigidNodes::ElementSet(name) => self
+                .source
+                .element_set(&super::model::Elements::Set(name.clone())),
         };
         toml.table("[[rigid_body]]", place);
         toml.key("on", quoted(&set));
@@ -254,5 +290,9 @@ impl Reader {
 
 /// Name of a system of axes in cases.
 fn system(is_cylindrical: bool) -> &'static str {
-    if is_cylindrical { "cylindrical" } else { "rectangular" }
+    if is_cylindrical {
+        "cylindrical"
+    } else {
+        "rectangular"
+    }
 }

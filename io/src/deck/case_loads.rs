@@ -29,7 +29,11 @@ impl ByNodes {
         if !self.values.contains_key(nodes) {
             self.order.push(nodes.clone());
         }
-        &mut self.values.entry(nodes.clone()).or_insert(([None; 6], place)).0
+        &mut self
+            .values
+            .entry(nodes.clone())
+            .or_insert(([None; 6], place))
+            .0
     }
 
     /// Sets as they are; single nodes of equal values together. Each with its values and place.
@@ -65,7 +69,13 @@ enum Target {
 
 impl Reader {
     /// Writes what acts in a step; `prefix` stands before the names of the tables.
-    pub(super) fn write_step(&mut self, toml: &mut Toml, step: &Step, joined: &Joined, prefix: &str) -> Result<()> {
+    pub(super) fn write_step(
+        &mut self,
+        toml: &mut Toml,
+        step: &Step,
+        joined: &Joined,
+        prefix: &str,
+    ) -> Result<()> {
         self.write_fixed(toml, step, joined, prefix)?;
         self.write_nodal_loads(toml, step, joined, prefix)?;
         for load in step.loads.iter().filter(|load| !load.on.is_nodal()) {
@@ -79,7 +89,13 @@ impl Reader {
         Ok(())
     }
 
-    fn write_fixed(&mut self, toml: &mut Toml, step: &Step, joined: &Joined, prefix: &str) -> Result<()> {
+    fn write_fixed(
+        &mut self,
+        toml: &mut Toml,
+        step: &Step,
+        joined: &Joined,
+        prefix: &str,
+    ) -> Result<()> {
         let mut all = ByNodes::default();
         for fixed in &step.fixed {
             if self.holds_something(fixed, step, joined)? {
@@ -110,24 +126,38 @@ impl Reader {
             let ids = self.source.node_ids(&fixed.nodes);
             return Ok(!ids.is_empty() && ids.iter().all(|id| joined.references.contains(id)));
         }
-        let Nodes::Number(id) = fixed.nodes else { return Ok(true) };
+        let Nodes::Number(id) = fixed.nodes else {
+            return Ok(true);
+        };
         match self.source.node(id) {
-            None => Err(self.source.error(fixed.place, format!("node {id} does not exist"))),
+            None => Err(self
+                .source
+                .error(fixed.place, format!("node {id} does not exist"))),
             Some((_, true)) => Ok(true),
             Some((_, false)) if joined.free.contains(&id) => Ok(true),
             Some((_, false)) => {
                 if !step.loads.iter().any(|load| load.of_node == Some(id)) {
-                    self.note(format!("what is prescribed at node {id} is passed over: it belongs to no element"));
+                    self.note(format!(
+                        "what is prescribed at node {id} is passed over: it belongs to no element"
+                    ));
                 }
                 Ok(false)
             }
         }
     }
 
-    fn write_nodal_loads(&mut self, toml: &mut Toml, step: &Step, joined: &Joined, prefix: &str) -> Result<()> {
+    fn write_nodal_loads(
+        &mut self,
+        toml: &mut Toml,
+        step: &Step,
+        joined: &Joined,
+        prefix: &str,
+    ) -> Result<()> {
         let mut all = ByNodes::default();
         for load in &step.loads {
-            let LoadOn::Node(nodes, dof) = &load.on else { continue };
+            let LoadOn::Node(nodes, dof) = &load.on else {
+                continue;
+            };
             self.require_loadable(nodes, *dof, load.place, joined)?;
             let slot = &mut all.entry(nodes, load.place)[*dof as usize - 1];
             *slot = Some(slot.unwrap_or(0.0) + load.value);
@@ -138,13 +168,17 @@ impl Reader {
                 Target::Set(nodes) => self.source.node_ids(nodes).len(),
                 Target::Numbers(ids) => ids.len(),
             };
-            let part = |from: usize| -> [f64; 3] { std::array::from_fn(|i| values[from + i].unwrap_or(0.0)) };
+            let part = |from: usize| -> [f64; 3] {
+                std::array::from_fn(|i| values[from + i].unwrap_or(0.0))
+            };
             if values[..3].iter().any(Option::is_some) {
                 toml.table(&format!("[[{prefix}load]]"), place);
                 toml.key("on", quoted(&set));
                 // The same force on each node; a total is spread over a node set evenly.
                 match n {
-                    2.. if is_key("load", "nodal_force") => toml.key("nodal_force", vector(part(0))),
+                    2.. if is_key("load", "nodal_force") => {
+                        toml.key("nodal_force", vector(part(0)))
+                    }
                     _ => toml.key("force", vector(part(0).map(|v| v * n as f64))),
                 }
             }
@@ -159,18 +193,34 @@ impl Reader {
     }
 
     /// A force needs something that resists it.
-    fn require_loadable(&self, nodes: &Nodes, dof: u64, place: Place, joined: &Joined) -> Result<()> {
+    fn require_loadable(
+        &self,
+        nodes: &Nodes,
+        dof: u64,
+        place: Place,
+        joined: &Joined,
+    ) -> Result<()> {
         let ids = self.source.node_ids(nodes);
         if dof > 3 && !ids.iter().all(|id| joined.references.contains(id)) {
-            let error = self.source.error(place, "a moment on nodes of solids, which do not turn");
+            let error = self
+                .source
+                .error(place, "a moment on nodes of solids, which do not turn");
             return Err(error.expected("the reference node of a *COUPLING or *RIGID BODY"));
         }
-        let Nodes::Number(id) = nodes else { return Ok(()) };
+        let Nodes::Number(id) = nodes else {
+            return Ok(());
+        };
         match self.source.node(*id) {
-            None => Err(self.source.error(place, format!("node {id} does not exist"))),
+            None => Err(self
+                .source
+                .error(place, format!("node {id} does not exist"))),
             Some((_, false)) if !joined.free.contains(id) => {
-                let error = self.source.error(place, format!("a force on node {id}, which belongs to no element"));
-                Err(error.expected("a node of an element, or one that a constraint joins to the model"))
+                let error = self.source.error(
+                    place,
+                    format!("a force on node {id}, which belongs to no element"),
+                );
+                Err(error
+                    .expected("a node of an element, or one that a constraint joins to the model"))
             }
             _ => Ok(()),
         }
@@ -179,7 +229,9 @@ impl Reader {
     fn name_of(&mut self, target: &Target, place: Place) -> Result<String> {
         match target {
             Target::Set(nodes) => self.source.node_set(nodes, place),
-            Target::Numbers(ids) if ids.len() == 1 => self.source.node_set(&Nodes::Number(ids[0]), place),
+            Target::Numbers(ids) if ids.len() == 1 => {
+                self.source.node_set(&Nodes::Number(ids[0]), place)
+            }
             Target::Numbers(ids) => Ok(self.source.made_node_set(ids.clone())),
         }
     }
@@ -187,19 +239,35 @@ impl Reader {
     fn write_load(&mut self, toml: &mut Toml, load: &Load, prefix: &str) -> Result<()> {
         let (set, key, value) = match &load.on {
             LoadOn::Node(..) => return Ok(()),
-            LoadOn::Faces(faces) => (self.source.face_set(faces, load.place), "pressure", number(load.value)),
+            LoadOn::Faces(faces) => (
+                self.source.face_set(faces, load.place),
+                "pressure",
+                number(load.value),
+            ),
             LoadOn::Traction(faces, direction) => {
                 let traction = direction.0.map(|v| v * load.value);
-                (self.source.face_set(faces, load.place), "traction", vector(traction))
+                (
+                    self.source.face_set(faces, load.place),
+                    "traction",
+                    vector(traction),
+                )
             }
             LoadOn::Body(elements, axis) => {
                 let mut force = [0.0; 3];
                 force[*axis] = load.value;
-                (self.source.element_set(elements), "body_force", vector(force))
+                (
+                    self.source.element_set(elements),
+                    "body_force",
+                    vector(force),
+                )
             }
             LoadOn::Gravity(elements, direction) => {
                 let acceleration = direction.0.map(|v| v * load.value);
-                (self.source.element_set(elements), "gravity", vector(acceleration))
+                (
+                    self.source.element_set(elements),
+                    "gravity",
+                    vector(acceleration),
+                )
             }
             LoadOn::Centrifugal(elements, origin, axis) => {
                 let value = format!(
@@ -219,5 +287,9 @@ impl Reader {
 }
 
 fn components(values: &[Option<f64>]) -> String {
-    list(values.iter().map(|v| v.map_or_else(|| quoted("free"), number)))
+    list(
+        values
+            .iter()
+            .map(|v| v.map_or_else(|| quoted("free"), number)),
+    )
 }

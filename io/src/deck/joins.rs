@@ -3,9 +3,7 @@
 //!
 //! Invariant: says what is joined, not how; nodes are not yet looked up.
 
-use super::model::{
-    Coupling, Join, JoinKind, Nodes, RigidNodes, Surface, Tie, Transform,
-};
+use super::model::{Coupling, Join, JoinKind, Nodes, RigidNodes, Surface, Tie, Transform};
 use super::reader::Reader;
 use crate::mesh_file::abaqus::card::DeckCard;
 use crate::mesh_file::abaqus::sets::SetKind;
@@ -33,22 +31,42 @@ impl Reader {
             while (terms.len() as u64) < n_terms {
                 let Some(data) = lines.next() else {
                     let what = format!("the equation has {} of {n_terms} terms", terms.len());
-                    return Err(self.source.error(head.place, what).expected("node, degree of freedom, coefficient for each"));
+                    return Err(self
+                        .source
+                        .error(head.place, what)
+                        .expected("node, degree of freedom, coefficient for each"));
                 };
                 let line = self.source.line(data);
-                for k in (0..line.len()).step_by(TERM).filter(|&k| line.get(k).is_some()) {
-                    let nodes = self.source.nodes(line.get(k).unwrap_or_default(), line.place)?;
-                    let dof = self.source.whole(&line, k + 1, "a degree of freedom, 1 to 6")?;
+                for k in (0..line.len())
+                    .step_by(TERM)
+                    .filter(|&k| line.get(k).is_some())
+                {
+                    let nodes = self
+                        .source
+                        .nodes(line.get(k).unwrap_or_default(), line.place)?;
+                    let dof = self
+                        .source
+                        .whole(&line, k + 1, "a degree of freedom, 1 to 6")?;
                     if !(1..=6).contains(&dof) {
                         let what = format!("an equation on degree of freedom {dof}");
-                        return Err(self.source.error(line.place, what).expected("a degree of freedom from 1 to 6"));
+                        return Err(self
+                            .source
+                            .error(line.place, what)
+                            .expected("a degree of freedom from 1 to 6"));
                     }
-                    terms.push((nodes, dof, self.source.number(&line, k + 2, "a coefficient")?));
+                    terms.push((
+                        nodes,
+                        dof,
+                        self.source.number(&line, k + 2, "a coefficient")?,
+                    ));
                 }
             }
             if terms.len() as u64 > n_terms || terms.is_empty() {
                 let what = format!("the equation has {} terms", terms.len());
-                return Err(self.source.error(head.place, what).expected(format!("{n_terms} terms, as its first line says")));
+                return Err(self
+                    .source
+                    .error(head.place, what)
+                    .expected(format!("{n_terms} terms, as its first line says")));
             }
             self.join(JoinKind::Equation(terms), head.place);
         }
@@ -62,25 +80,39 @@ impl Reader {
             let kind = line.get(0).unwrap_or_default().to_ascii_uppercase();
             if !MPCS.contains(&kind.as_str()) {
                 let what = format!("*MPC of type {kind} is not supported");
-                return Err(self.source.error(line.place, what).expected(format!("one of {}", MPCS.join(", "))));
+                return Err(self
+                    .source
+                    .error(line.place, what)
+                    .expected(format!("one of {}", MPCS.join(", "))));
             }
             let mut nodes = self.node_list(data, 1)?;
             // A line that begins with a number goes on with the one before.
-            while let Some(next) = lines.next_if(|next| next.text.starts_with(|c: char| c.is_ascii_digit())) {
+            while let Some(next) =
+                lines.next_if(|next| next.text.starts_with(|c: char| c.is_ascii_digit()))
+            {
                 nodes.extend(self.node_list(next, 0)?);
             }
             if nodes.len() < 2 {
-                return Err(self.source.error(line.place, "the constraint joins one node").expected("two nodes or more"));
+                return Err(self
+                    .source
+                    .error(line.place, "the constraint joins one node")
+                    .expected("two nodes or more"));
             }
             self.join(JoinKind::Mpc(kind, nodes), line.place);
         }
         Ok(())
     }
 
-    fn node_list(&self, data: &crate::mesh_file::abaqus::card::DataLine, from: usize) -> Result<Vec<Nodes>> {
+    fn node_list(
+        &self,
+        data: &crate::mesh_file::abaqus::card::DataLine,
+        from: usize,
+    ) -> Result<Vec<Nodes>> {
         let line = self.source.line(data);
         let fields = (from..line.len()).filter_map(|k| line.get(k));
-        fields.map(|field| self.source.nodes(field, line.place)).collect()
+        fields
+            .map(|field| self.source.nodes(field, line.place))
+            .collect()
     }
 
     /// A surface of faces or of nodes.
@@ -109,12 +141,17 @@ impl Reader {
             let line = self.source.line(data);
             let first = self.source.whole(&line, 0, "a degree of freedom, 1 to 6")?;
             let last = match line.get(1) {
-                Some(_) => self.source.whole(&line, 1, "the last degree of freedom, 1 to 6")?,
+                Some(_) => self
+                    .source
+                    .whole(&line, 1, "the last degree of freedom, 1 to 6")?,
                 None => first,
             };
             if first == 0 || last < first || last > 6 {
                 let what = format!("degrees of freedom {first} to {last}");
-                return Err(self.source.error(line.place, what).expected("degrees of freedom from 1 to 6"));
+                return Err(self
+                    .source
+                    .error(line.place, what)
+                    .expected("degrees of freedom from 1 to 6"));
             }
             dofs.extend(first..=last);
         }
@@ -124,7 +161,11 @@ impl Reader {
         dofs.sort_unstable();
         dofs.dedup();
         let coupling = Coupling {
-            name: head.card.get("CONSTRAINTNAME").unwrap_or_default().to_owned(),
+            name: head
+                .card
+                .get("CONSTRAINTNAME")
+                .unwrap_or_default()
+                .to_owned(),
             is_kinematic,
             reference,
             surface,
@@ -139,20 +180,32 @@ impl Reader {
         for parameter in ["PINNSET", "TIENSET"] {
             if card.card.get(parameter).is_some() {
                 let what = format!("*RIGID BODY with {parameter}= is not supported");
-                return Err(self.source.error(card.place, what).expected("NSET= or ELSET="));
+                return Err(self
+                    .source
+                    .error(card.place, what)
+                    .expected("NSET= or ELSET="));
             }
         }
         let nodes = match (card.card.get("NSET"), card.card.get("ELSET")) {
-            (Some(name), None) => RigidNodes::NodeSet(self.source.set(SetKind::Node, name, card.place)?),
-            (None, Some(name)) => RigidNodes::ElementSet(self.source.set(SetKind::Element, name, card.place)?),
+            (Some(name), None) => {
+                RigidNodes::NodeSet(self.source.set(SetKind::Node, name, card.place)?)
+            }
+            (None, Some(name)) => {
+                RigidNodes::ElementSet(self.source.set(SetKind::Element, name, card.place)?)
+            }
             _ => {
-                let error = self.source.error(card.place, "*RIGID BODY does not say what is rigid");
+                let error = self
+                    .source
+                    .error(card.place, "*RIGID BODY does not say what is rigid");
                 return Err(error.expected("NSET= or ELSET="));
             }
         };
         let number = |text: &str| {
             let parsed = text.parse::<u64>();
-            parsed.map_err(|_| self.source.error(card.place, format!("`{text}` is no node number")))
+            parsed.map_err(|_| {
+                self.source
+                    .error(card.place, format!("`{text}` is no node number"))
+            })
         };
         let reference = number(self.parameter(card, "REFNODE")?)?;
         let rotation = card.card.get("ROTNODE").map(number).transpose()?;
@@ -170,7 +223,10 @@ impl Reader {
             Some(text) => Some(self.source.parse_number(text, card.place, "a distance")?),
             None => None,
         };
-        let adjusts = !card.card.get("ADJUST").is_some_and(|v| v.eq_ignore_ascii_case("NO"));
+        let adjusts = !card
+            .card
+            .get("ADJUST")
+            .is_some_and(|v| v.eq_ignore_ascii_case("NO"));
         let mut ties = Vec::new();
         for data in &card.lines {
             let line = self.source.line(data);
@@ -192,7 +248,10 @@ impl Reader {
             ties.push((tie, line.place));
         }
         if ties.is_empty() {
-            return Err(self.source.error(card.place, "*TIE names no surfaces").expected("a slave and a master surface"));
+            return Err(self
+                .source
+                .error(card.place, "*TIE names no surfaces")
+                .expected("a slave and a master surface"));
         }
         for (tie, place) in ties {
             if card.card.has_flag("CYCLICSYMMETRY") {
@@ -206,21 +265,34 @@ impl Reader {
 
     pub(super) fn cyclic_symmetry(&mut self, card: &DeckCard) -> Result<()> {
         let text = self.parameter(card, "N")?;
-        let n_sectors = text.parse::<u64>().ok().filter(|&n| n >= 1).ok_or_else(|| {
-            self.source.error(card.place, format!("`{text}` is no number of sectors")).expected("a whole number from 1 on")
-        })?;
+        let n_sectors = text
+            .parse::<u64>()
+            .ok()
+            .filter(|&n| n >= 1)
+            .ok_or_else(|| {
+                self.source
+                    .error(card.place, format!("`{text}` is no number of sectors"))
+                    .expected("a whole number from 1 on")
+            })?;
         let Some(data) = card.lines.first() else {
-            return Err(self.source.error(card.place, "the axis is missing").expected("two points on the axis: six numbers"));
+            return Err(self
+                .source
+                .error(card.place, "the axis is missing")
+                .expected("two points on the axis: six numbers"));
         };
         let line = self.source.line(data);
         let axis = [
-            self.source.vector(&line, 0, "two points on the axis: six numbers")?,
-            self.source.vector(&line, 3, "two points on the axis: six numbers")?,
+            self.source
+                .vector(&line, 0, "two points on the axis: six numbers")?,
+            self.source
+                .vector(&line, 3, "two points on the axis: six numbers")?,
         ];
         let wanted = card.card.get("TIE");
         let is_wanted = |tie: &Tie| wanted.is_none_or(|name| name.eq_ignore_ascii_case(&tie.name));
         let Some(k) = self.cyclic_ties.iter().position(is_wanted) else {
-            let error = self.source.error(card.place, "*CYCLIC SYMMETRY MODEL finds no tie");
+            let error = self
+                .source
+                .error(card.place, "*CYCLIC SYMMETRY MODEL finds no tie");
             return Err(error.expected("a *TIE, CYCLIC SYMMETRY before it"));
         };
         let tie = self.cyclic_ties.remove(k);
@@ -236,15 +308,22 @@ impl Reader {
     }
 
     pub(super) fn transform(&mut self, card: &DeckCard) -> Result<()> {
-        let nodes = self.source.set(SetKind::Node, self.parameter(card, "NSET")?, card.place)?;
-        let is_cylindrical = self.is_cylindrical(card.card.get("TYPE").unwrap_or("R"), "TYPE", card.place)?;
+        let nodes = self
+            .source
+            .set(SetKind::Node, self.parameter(card, "NSET")?, card.place)?;
+        let is_cylindrical =
+            self.is_cylindrical(card.card.get("TYPE").unwrap_or("R"), "TYPE", card.place)?;
         let Some(data) = card.lines.first() else {
             let error = self.source.error(card.place, "*TRANSFORM lacks its points");
             return Err(error.expected("the coordinates of points a and b: six numbers"));
         };
         let line = self.source.line(data);
-        let a = self.source.vector(&line, 0, "the coordinates of points a and b: six numbers")?;
-        let b = self.source.vector(&line, 3, "the coordinates of points a and b: six numbers")?;
+        let a = self
+            .source
+            .vector(&line, 0, "the coordinates of points a and b: six numbers")?;
+        let b = self
+            .source
+            .vector(&line, 3, "the coordinates of points a and b: six numbers")?;
         self.model.transforms.push(Transform {
             nodes,
             is_cylindrical,
@@ -257,20 +336,38 @@ impl Reader {
 
     pub(super) fn pre_tension(&mut self, card: &DeckCard) -> Result<()> {
         if card.card.get("ELEMENT").is_some() {
-            let error = self.source.error(card.place, "*PRE-TENSION SECTION on a beam is not supported");
+            let error = self.source.error(
+                card.place,
+                "*PRE-TENSION SECTION on a beam is not supported",
+            );
             return Err(error.expected("SURFACE=, a surface of solids"));
         }
-        let surface = self.source.set(SetKind::Surface, self.parameter(card, "SURFACE")?, card.place)?;
+        let surface = self.source.set(
+            SetKind::Surface,
+            self.parameter(card, "SURFACE")?,
+            card.place,
+        )?;
         let text = self.parameter(card, "NODE")?;
-        let node = text.parse().map_err(|_| self.source.error(card.place, format!("`{text}` is no node number")))?;
+        let node = text.parse().map_err(|_| {
+            self.source
+                .error(card.place, format!("`{text}` is no node number"))
+        })?;
         let normal = match card.lines.first() {
             Some(data) => {
                 let line = self.source.line(data);
-                self.source.unit(self.source.vector(&line, 0, "the normal: three numbers")?, line.place)?
+                self.source.unit(
+                    self.source.vector(&line, 0, "the normal: three numbers")?,
+                    line.place,
+                )?
             }
             None => {
-                let error = self.source.error(card.place, "*PRE-TENSION SECTION without a normal is not supported");
-                return Err(error.expected("the normal of the section: three numbers on the next line"));
+                let error = self.source.error(
+                    card.place,
+                    "*PRE-TENSION SECTION without a normal is not supported",
+                );
+                return Err(
+                    error.expected("the normal of the section: three numbers on the next line")
+                );
             }
         };
         let kind = JoinKind::PreTension {

@@ -6,8 +6,8 @@
 //!
 //! Invariant: a table and the look-up in it; reads no data line.
 
-use crate::mesh_file::abaqus::card::Card;
 use crate::case::words::{quoted, suggest_name};
+use crate::mesh_file::abaqus::card::Card;
 use fem_mesh::{Error, Result};
 
 /// A keyword without blanks, and what becomes of it.
@@ -70,7 +70,11 @@ const FAILURE: &str = "there is no damage and no crack growth";
 
 /// The table, by name.
 pub(super) const KEYWORDS: &[Keyword] = &[
-    follow("AMPLITUDE", &["NAME", "TIME", "SHIFTX", "SHIFTY", "DEFINITION", "VALUE"], &["SMOOTH"]),
+    follow(
+        "AMPLITUDE",
+        &["NAME", "TIME", "SHIFTX", "SHIFTY", "DEFINITION", "VALUE"],
+        &["SMOOTH"],
+    ),
     follow("ASSEMBLY", &["NAME"], &[]),
     refuse("BASE MOTION", STATIC_ONLY),
     refuse("BEAM GENERAL SECTION", SECTION),
@@ -98,14 +102,25 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refuse("CONTACT PAIR", CONTACT),
     noted("CONTACT PRINT", "there is no contact"),
     noted("CONTACT OUTPUT", "there is no contact"),
-    noted("CONTROLS", "a linear step needs no increments and no iterations of Newton's method"),
+    noted(
+        "CONTROLS",
+        "a linear step needs no increments and no iterations of Newton's method",
+    ),
     refuse("CORRELATION LENGTH", DESIGN),
-    follow("COUPLING", &["REFNODE", "SURFACE", "CONSTRAINTNAME", "ORIENTATION"], &[]),
+    follow(
+        "COUPLING",
+        &["REFNODE", "SURFACE", "CONSTRAINTNAME", "ORIENTATION"],
+        &[],
+    ),
     refuse("COUPLED TEMPERATURE-DISPLACEMENT", THERMAL),
     refuse("CRACK PROPAGATION", FAILURE),
     refuse("CREEP", NONLINEAR),
     refuse("CYCLIC HARDENING", NONLINEAR),
-    follow("CYCLIC SYMMETRY MODEL", &["N", "TIE"], &["NGRAPH", "ELSET", "MATRIX"]),
+    follow(
+        "CYCLIC SYMMETRY MODEL",
+        &["N", "TIE"],
+        &["NGRAPH", "ELSET", "MATRIX"],
+    ),
     refuse("DAMAGE INITIATION", FAILURE),
     noted("DAMPING", "it has no part in statics"),
     refuse("DASHPOT", SECTION),
@@ -116,20 +131,63 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refuse("DESIGN VARIABLES", DESIGN),
     refuse("DFLUX", THERMAL),
     follow("DISTRIBUTING", &[], &["COUPLING"]),
-    refuse("DISTRIBUTING COUPLING", "*COUPLING with *DISTRIBUTING says the same"),
+    refuse(
+        "DISTRIBUTING COUPLING",
+        "*COUPLING with *DISTRIBUTING says the same",
+    ),
     refuse("DISTRIBUTION", SCATTER),
     follow("DLOAD", &["OP", "AMPLITUDE"], &["LOADCASE"]),
     follow("DSLOAD", &["OP", "AMPLITUDE"], &["LOADCASE"]),
     refuse("DYNAMIC", STATIC_ONLY),
-    follow("EL FILE", &[], &["FREQUENCY", "NSET", "ELSET", "OUTPUT", "POSITION", "GLOBAL", "LASTITERATIONS", "TIMEPOINTS", "FREQUENCYF"]),
-    follow("EL PRINT", &["ELSET", "GLOBAL", "TOTALS", "FREQUENCY"], &["FREQUENCYF", "TIMEPOINTS", "POSITION", "SUMMARY"]),
+    follow(
+        "EL FILE",
+        &[],
+        &[
+            "FREQUENCY",
+            "NSET",
+            "ELSET",
+            "OUTPUT",
+            "POSITION",
+            "GLOBAL",
+            "LASTITERATIONS",
+            "TIMEPOINTS",
+            "FREQUENCYF",
+        ],
+    ),
+    follow(
+        "EL PRINT",
+        &["ELSET", "GLOBAL", "TOTALS", "FREQUENCY"],
+        &["FREQUENCYF", "TIMEPOINTS", "POSITION", "SUMMARY"],
+    ),
     follow("ELASTIC", &["TYPE"], &["DEPENDENCIES"]),
     refuse("ELECTRICAL CONDUCTIVITY", FLOW),
     refuse("ELECTROMAGNETICS", FLOW),
     follow("ELEMENT", &["TYPE", "ELSET", "INPUT"], &[]),
-    follow("ELEMENT OUTPUT", &[], &["FREQUENCY", "NSET", "ELSET", "OUTPUT", "POSITION", "GLOBAL", "DIRECTIONS", "EXTERIOR", "VARIABLE", "TIMEPOINTS"]),
-    follow("ELSET", &["ELSET", "GENERATE", "INSTANCE", "INPUT"], &["INTERNAL", "UNSORTED"]),
-    refuse("EMBEDDED ELEMENT", "elements are joined by nodes or by *TIE"),
+    follow(
+        "ELEMENT OUTPUT",
+        &[],
+        &[
+            "FREQUENCY",
+            "NSET",
+            "ELSET",
+            "OUTPUT",
+            "POSITION",
+            "GLOBAL",
+            "DIRECTIONS",
+            "EXTERIOR",
+            "VARIABLE",
+            "TIMEPOINTS",
+        ],
+    ),
+    follow(
+        "ELSET",
+        &["ELSET", "GENERATE", "INSTANCE", "INPUT"],
+        &["INTERNAL", "UNSORTED"],
+    ),
+    refuse(
+        "EMBEDDED ELEMENT",
+        "elements are joined by nodes or by *TIE",
+    ),
     follow("END ASSEMBLY", &[], &[]),
     follow("END INSTANCE", &[], &[]),
     follow("END PART", &[], &[]),
@@ -163,7 +221,10 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refuse("INITIAL STRAIN INCREASE", CHANGES),
     follow("INSTANCE", &["NAME", "PART"], &[]),
     follow("KINEMATIC", &[], &[]),
-    refuse("KINEMATIC COUPLING", "*COUPLING with *KINEMATIC says the same"),
+    refuse(
+        "KINEMATIC COUPLING",
+        "*COUPLING with *KINEMATIC says the same",
+    ),
     refuse("MAGNETIC PERMEABILITY", FLOW),
     refuse("MASS", SECTION),
     refuse("MASS FLOW", FLOW),
@@ -177,16 +238,56 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refuse("MOHR COULOMB HARDENING", NONLINEAR),
     follow("MPC", &[], &[]),
     refuse("NETWORK MPC", FLOW),
-    noted("NO ANALYSIS", "use `fem-solve check` to look at a deck without solving it"),
+    noted(
+        "NO ANALYSIS",
+        "use `fem-solve check` to look at a deck without solving it",
+    ),
     refuse("NODAL THICKNESS", SECTION),
     follow("NODE", &["NSET", "SYSTEM", "INPUT"], &[]),
-    follow("NODE FILE", &[], &["FREQUENCY", "NSET", "OUTPUT", "GLOBAL", "LASTITERATIONS", "TIMEPOINTS", "FREQUENCYF", "CONTACTELEMENTS"]),
-    follow("NODE OUTPUT", &[], &["FREQUENCY", "NSET", "OUTPUT", "GLOBAL", "EXTERIOR", "VARIABLE", "TIMEPOINTS"]),
-    follow("NODE PRINT", &["NSET", "GLOBAL", "TOTALS", "FREQUENCY"], &["FREQUENCYF", "TIMEPOINTS", "SUMMARY"]),
+    follow(
+        "NODE FILE",
+        &[],
+        &[
+            "FREQUENCY",
+            "NSET",
+            "OUTPUT",
+            "GLOBAL",
+            "LASTITERATIONS",
+            "TIMEPOINTS",
+            "FREQUENCYF",
+            "CONTACTELEMENTS",
+        ],
+    ),
+    follow(
+        "NODE OUTPUT",
+        &[],
+        &[
+            "FREQUENCY",
+            "NSET",
+            "OUTPUT",
+            "GLOBAL",
+            "EXTERIOR",
+            "VARIABLE",
+            "TIMEPOINTS",
+        ],
+    ),
+    follow(
+        "NODE PRINT",
+        &["NSET", "GLOBAL", "TOTALS", "FREQUENCY"],
+        &["FREQUENCYF", "TIMEPOINTS", "SUMMARY"],
+    ),
     refuse("NORMAL", SECTION),
-    follow("NSET", &["NSET", "GENERATE", "INSTANCE", "INPUT", "ELSET"], &["INTERNAL", "UNSORTED"]),
+    follow(
+        "NSET",
+        &["NSET", "GENERATE", "INSTANCE", "INPUT", "ELSET"],
+        &["INTERNAL", "UNSORTED"],
+    ),
     refuse("OBJECTIVE", DESIGN),
-    follow("ORIENTATION", &["NAME", "SYSTEM", "DEFINITION"], &["LOCALDIRECTIONS"]),
+    follow(
+        "ORIENTATION",
+        &["NAME", "SYSTEM", "DEFINITION"],
+        &["LOCALDIRECTIONS"],
+    ),
     silent("OUTPUT"),
     follow("PART", &["NAME"], &[]),
     noted("PERMEABILITY", "it has no part in statics"),
@@ -201,21 +302,60 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refuse("REFINE MESH", "the mesh is not refined"),
     noted("RESTART", "a linear step is computed as a whole"),
     refuse("RETAINED NODAL DOFS", SUPERELEMENT),
-    follow("RIGID BODY", &["NSET", "ELSET", "REFNODE", "ROTNODE", "PINNSET", "TIENSET"], &[]),
+    follow(
+        "RIGID BODY",
+        &["NSET", "ELSET", "REFNODE", "ROTNODE", "PINNSET", "TIENSET"],
+        &[],
+    ),
     refuse("ROBUST DESIGN", DESIGN),
-    follow("SECTION PRINT", &["SURFACE", "NAME", "FREQUENCY"], &["FREQUENCYF", "TIMEPOINTS"]),
+    follow(
+        "SECTION PRINT",
+        &["SURFACE", "NAME", "FREQUENCY"],
+        &["FREQUENCYF", "TIMEPOINTS"],
+    ),
     refuse("SELECT CYCLIC SYMMETRY MODES", STATIC_ONLY),
     refuse("SENSITIVITY", DESIGN),
     refuse("SHELL GENERAL SECTION", SECTION),
     refuse("SHELL SECTION", SECTION),
-    follow("SOLID SECTION", &["ELSET", "MATERIAL", "ORIENTATION"], &["CONTROLS", "REFNODE"]),
-    noted("SECTION CONTROLS", "hourglass control of reduced elements is fixed"),
+    follow(
+        "SOLID SECTION",
+        &["ELSET", "MATERIAL", "ORIENTATION"],
+        &["CONTROLS", "REFNODE"],
+    ),
+    noted(
+        "SECTION CONTROLS",
+        "hourglass control of reduced elements is fixed",
+    ),
     silent("SPECIFIC GAS CONSTANT"),
     silent("SPECIFIC HEAT"),
     refuse("SPRING", SECTION),
-    follow("STATIC", &[], &["SOLVER", "DIRECT", "STABILIZE", "CONTINUE", "ALLSDTOL", "TIMERESET", "EXPLICIT"]),
+    follow(
+        "STATIC",
+        &[],
+        &[
+            "SOLVER",
+            "DIRECT",
+            "STABILIZE",
+            "CONTINUE",
+            "ALLSDTOL",
+            "TIMERESET",
+            "EXPLICIT",
+        ],
+    ),
     refuse("STEADY STATE DYNAMICS", STATIC_ONLY),
-    follow("STEP", &["NLGEOM", "PERTURBATION", "NAME"], &["INC", "INCF", "AMPLITUDE", "UNSYMM", "CONVERTSDI", "SOLVER", "EXTRAPOLATION"]),
+    follow(
+        "STEP",
+        &["NLGEOM", "PERTURBATION", "NAME"],
+        &[
+            "INC",
+            "INCF",
+            "AMPLITUDE",
+            "UNSYMM",
+            "CONVERTSDI",
+            "SOLVER",
+            "EXTRAPOLATION",
+        ],
+    ),
     refuse("SUBMODEL", "boundary values are not read from another run"),
     refuse("SUBSTRUCTURE GENERATE", SUPERELEMENT),
     refuse("SUBSTRUCTURE MATRIX OUTPUT", SUPERELEMENT),
@@ -224,7 +364,11 @@ pub(super) const KEYWORDS: &[Keyword] = &[
     refuse("SURFACE INTERACTION", CONTACT),
     refuse("SURFACE SECTION", SECTION),
     follow("TEMPERATURE", &["OP", "AMPLITUDE"], &[]),
-    follow("TIE", &["NAME", "POSITIONTOLERANCE", "ADJUST", "CYCLICSYMMETRY"], &["TYPE", "CONSTRAINTRATIO"]),
+    follow(
+        "TIE",
+        &["NAME", "POSITIONTOLERANCE", "ADJUST", "CYCLICSYMMETRY"],
+        &["TYPE", "CONSTRAINTRATIO"],
+    ),
     noted("TIME POINTS", "a linear step has one result, at its end"),
     follow("TRANSFORM", &["NSET", "TYPE"], &[]),
     refuse("UNCOUPLED TEMPERATURE-DISPLACEMENT", THERMAL),
@@ -266,7 +410,11 @@ pub(super) fn find(card: &Card) -> Result<&'static Keyword> {
         let names: Vec<String> = KEYWORDS.iter().map(|k| format!("*{}", k.name)).collect();
         let advice = "correct it, or take the card out if it is not needed";
         let near = suggest_name(error.clone(), &format!("*{}", card.title), &names);
-        return Err(if near == error { error.advice(advice) } else { near });
+        return Err(if near == error {
+            error.advice(advice)
+        } else {
+            near
+        });
     }
     let names: Vec<String> = found.iter().map(|k| format!("*{}", k.name)).collect();
     Err(error.expected(format!("one of {}", quoted(&names))))
@@ -282,12 +430,14 @@ pub(super) fn admit(card: &Card, keyword: &Keyword) -> Result<Option<String>> {
         Fate::Noted(why) => Ok(Some(format!("*{} is passed over: {why}", keyword.name))),
         Fate::Refused(why) => {
             let error = Error::input(format!("*{} is not supported: {why}", keyword.name));
-            Err(error.advice("take it out if the question allows, or use another program for this deck"))
+            Err(error
+                .advice("take it out if the question allows, or use another program for this deck"))
         }
         Fate::Followed(followed, harmless) => {
             let known: Vec<&str> = followed.iter().chain(harmless).copied().collect();
             let is_known = |name: &str| {
-                known.contains(&name) || (name.len() >= 3 && known.iter().any(|k| k.starts_with(name)))
+                known.contains(&name)
+                    || (name.len() >= 3 && known.iter().any(|k| k.starts_with(name)))
             };
             match card.parameters.iter().find(|(name, _)| !is_known(name)) {
                 None => Ok(None),
@@ -318,7 +468,11 @@ mod tests {
     #[test]
     fn each_keyword_has_one_fate() {
         for (k, keyword) in KEYWORDS.iter().enumerate() {
-            assert!(KEYWORDS[..k].iter().all(|other| other.name != keyword.name), "{}", keyword.name);
+            assert!(
+                KEYWORDS[..k].iter().all(|other| other.name != keyword.name),
+                "{}",
+                keyword.name
+            );
         }
     }
 
@@ -326,13 +480,27 @@ mod tests {
     fn cards_are_followed_passed_over_or_refused() {
         assert_eq!(outcome("Mate, name=STEEL"), Ok(None));
         assert_eq!(outcome("STATIC, SOLVER=SPOOLES"), Ok(None));
-        assert!(outcome("damping, alpha=1").unwrap().unwrap().contains("no part in statics"));
+        assert!(
+            outcome("damping, alpha=1")
+                .unwrap()
+                .unwrap()
+                .contains("no part in statics")
+        );
         let error = outcome("Contact Pair, INTERACTION=I").unwrap_err();
-        assert!(error.starts_with("*CONTACT PAIR is not supported: there is no contact"), "{error}");
+        assert!(
+            error.starts_with("*CONTACT PAIR is not supported: there is no contact"),
+            "{error}"
+        );
         let error = outcome("BONDARY").unwrap_err();
-        assert_eq!(error, "unknown keyword *BONDARY; did you mean \"*BOUNDARY\"?");
+        assert_eq!(
+            error,
+            "unknown keyword *BONDARY; did you mean \"*BOUNDARY\"?"
+        );
         let error = outcome("CLOAD, AMPLITUD=A, SECTOR=3").unwrap_err();
-        assert_eq!(error, "*CLOAD: parameter SECTOR is not supported; expected some of OP, AMPLITUDE, LOADCASE");
+        assert_eq!(
+            error,
+            "*CLOAD: parameter SECTOR is not supported; expected some of OP, AMPLITUDE, LOADCASE"
+        );
         assert!(outcome("BOUN").is_ok());
         assert!(outcome("EL P, ELSET=A").is_err());
     }
@@ -340,7 +508,8 @@ mod tests {
     /// The keywords that decks in practice use, where their list is at hand.
     #[test]
     fn every_keyword_in_use_is_decided() {
-        let list = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/decks/KEYWORDS.csv");
+        let list = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../shared/decks/KEYWORDS.csv");
         let Ok(text) = std::fs::read_to_string(&list) else {
             eprintln!("skipped: no file {}", list.display());
             return;

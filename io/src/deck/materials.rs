@@ -16,7 +16,10 @@ impl Reader {
         let is_same = |m: &&Material| m.name.eq_ignore_ascii_case(&name);
         if self.model.materials.iter().find(is_same).is_some() {
             let what = format!("material `{name}` is defined twice");
-            return Err(self.source.error(card.place, what).expected("a different name for each"));
+            return Err(self
+                .source
+                .error(card.place, what)
+                .expected("a different name for each"));
         }
         self.model.materials.push(Material {
             name,
@@ -31,7 +34,10 @@ impl Reader {
 
     /// The material that a card of properties belongs to.
     fn material_of(&mut self, card: &DeckCard) -> Result<&mut Material> {
-        let error = self.source.error(card.place, format!("*{} without a *MATERIAL before it", card.card.title));
+        let error = self.source.error(
+            card.place,
+            format!("*{} without a *MATERIAL before it", card.card.title),
+        );
         self.model.materials.last_mut().ok_or(error)
     }
 
@@ -65,11 +71,16 @@ impl Reader {
             "ANISO" | "ANISOTROPIC" => 6,
             _ => {
                 let what = format!("*EXPANSION, TYPE={given} is not supported");
-                return Err(self.source.error(card.place, what).expected("ISO, ORTHO or ANISO"));
+                return Err(self
+                    .source
+                    .error(card.place, what)
+                    .expected("ISO, ORTHO or ANISO"));
             }
         };
         let zero = match card.card.get("ZERO") {
-            Some(text) => self.source.parse_number(text, card.place, "ZERO=temperature")?,
+            Some(text) => self
+                .source
+                .parse_number(text, card.place, "ZERO=temperature")?,
             None => 0.0,
         };
         let rows = self.rows(card, n, "coefficients of expansion")?;
@@ -82,7 +93,10 @@ impl Reader {
     pub(super) fn density(&mut self, card: &DeckCard) -> Result<()> {
         let rows = self.rows(card, 1, "a density")?;
         if rows.len() > 1 {
-            let error = self.source.error(card.place, "a density that depends on temperature is not supported");
+            let error = self.source.error(
+                card.place,
+                "a density that depends on temperature is not supported",
+            );
             return Err(error.expected("one line"));
         }
         self.material_of(card)?.density = rows.first().map(|row| row.1[0]);
@@ -108,10 +122,15 @@ impl Reader {
             rows.push((temperature, std::mem::take(&mut begun)));
         }
         if rows.is_empty() || !begun.is_empty() {
-            let error = self.source.error(card.place, format!("*{} lacks values", card.card.title));
+            let error = self
+                .source
+                .error(card.place, format!("*{} lacks values", card.card.title));
             return Err(error.expected(format!("{n} {what}, eight a line")));
         }
-        if let Some(pair) = rows.windows(2).find(|p| p[0].0.unwrap_or(0.0) >= p[1].0.unwrap_or(0.0)) {
+        if let Some(pair) = rows
+            .windows(2)
+            .find(|p| p[0].0.unwrap_or(0.0) >= p[1].0.unwrap_or(0.0))
+        {
             let what = format!(
                 "temperature {} follows on {}",
                 pair[1].0.unwrap_or(0.0),
@@ -149,26 +168,49 @@ impl Reader {
 
     pub(super) fn orientation(&mut self, card: &DeckCard) -> Result<()> {
         let name = self.parameter(card, "NAME")?.to_owned();
-        if let Some(other) = card.card.get("DEFINITION").filter(|d| !d.eq_ignore_ascii_case("COORDINATES")) {
+        if let Some(other) = card
+            .card
+            .get("DEFINITION")
+            .filter(|d| !d.eq_ignore_ascii_case("COORDINATES"))
+        {
             let what = format!("*ORIENTATION, DEFINITION={other} is not supported");
-            return Err(self.source.error(card.place, what).expected("DEFINITION=COORDINATES"));
+            return Err(self
+                .source
+                .error(card.place, what)
+                .expected("DEFINITION=COORDINATES"));
         }
         let system = card.card.get("SYSTEM").unwrap_or("RECTANGULAR");
         let is_cylindrical = self.is_cylindrical(system, "SYSTEM", card.place)?;
         let Some(first) = card.lines.first() else {
-            let error = self.source.error(card.place, "*ORIENTATION lacks its points");
+            let error = self
+                .source
+                .error(card.place, "*ORIENTATION lacks its points");
             return Err(error.expected("the coordinates of points a and b: six numbers"));
         };
         let line = self.source.line(first);
-        if line.get(0).is_some_and(|f| f.starts_with(|c: char| c.is_ascii_alphabetic())) {
-            let error = self.source.error(line.place, "axes by a *DISTRIBUTION are not supported");
-            return Err(error.advice("write one *ORIENTATION and *SOLID SECTION for each direction"));
+        if line
+            .get(0)
+            .is_some_and(|f| f.starts_with(|c: char| c.is_ascii_alphabetic()))
+        {
+            let error = self
+                .source
+                .error(line.place, "axes by a *DISTRIBUTION are not supported");
+            return Err(
+                error.advice("write one *ORIENTATION and *SOLID SECTION for each direction")
+            );
         }
-        let a = self.source.vector(&line, 0, "the coordinates of points a and b: six numbers")?;
-        let b = self.source.vector(&line, 3, "the coordinates of points a and b: six numbers")?;
+        let a = self
+            .source
+            .vector(&line, 0, "the coordinates of points a and b: six numbers")?;
+        let b = self
+            .source
+            .vector(&line, 3, "the coordinates of points a and b: six numbers")?;
         // A third point, the origin, moves the other two with it.
         let origin = match line.get(6) {
-            Some(_) if !is_cylindrical => self.source.vector(&line, 6, "the coordinates of the origin")?,
+            Some(_) if !is_cylindrical => {
+                self.source
+                    .vector(&line, 6, "the coordinates of the origin")?
+            }
             _ => [0.0; 3],
         };
         let rotation = match card.lines.get(1) {
@@ -176,7 +218,10 @@ impl Reader {
             Some(second) => {
                 let line = self.source.line(second);
                 let axis = self.source.whole(&line, 0, "an axis, 1 to 3")?;
-                let angle = self.source.optional_number(&line, 1, "an angle in degrees")?.unwrap_or(0.0);
+                let angle = self
+                    .source
+                    .optional_number(&line, 1, "an angle in degrees")?
+                    .unwrap_or(0.0);
                 (angle != 0.0).then_some((axis, angle))
             }
         };
@@ -192,13 +237,21 @@ impl Reader {
     }
 
     /// Whether a system is cylindrical and not rectangular.
-    pub(super) fn is_cylindrical(&self, system: &str, parameter: &str, place: Place) -> Result<bool> {
+    pub(super) fn is_cylindrical(
+        &self,
+        system: &str,
+        parameter: &str,
+        place: Place,
+    ) -> Result<bool> {
         match system.to_ascii_uppercase().as_bytes() {
             [b'R', ..] => Ok(false),
             [b'C', ..] => Ok(true),
             _ => {
                 let what = format!("{parameter}={system} is not supported");
-                Err(self.source.error(place, what).expected("a rectangular or cylindrical system"))
+                Err(self
+                    .source
+                    .error(place, what)
+                    .expected("a rectangular or cylindrical system"))
             }
         }
     }

@@ -47,7 +47,8 @@ const MESH_FILE: &str = "mesh.vtu";
 
 /// Whether a file is a deck by its name.
 pub fn is_deck(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("inp"))
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("inp"))
 }
 
 /// Reads the deck at `path`, on rank 0.
@@ -56,7 +57,11 @@ pub fn is_deck(path: &Path) -> bool {
 /// Input errors with file and line: those of [`mesh_file::read`]; a keyword, parameter or element type that is unknown or
 /// not supported; values that are missing or no numbers; names of sets, materials and the like that do not exist.
 pub fn read(path: &Path) -> Result<Deck> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     read_for(path, &name, false)
 }
 
@@ -90,8 +95,9 @@ pub fn convert(path: &Path, directory: &Path) -> Result<MeshFile> {
         let error = Error::input("there is a case file already").in_file(&case);
         return Err(error.expected("a directory without a case"));
     }
-    std::fs::create_dir_all(directory)
-        .map_err(|e| Error::machine(format!("cannot make the directory: {e}")).in_file(directory))?;
+    std::fs::create_dir_all(directory).map_err(|e| {
+        Error::machine(format!("cannot make the directory: {e}")).in_file(directory)
+    })?;
     mesh_file::write(&directory.join(MESH_FILE), &deck.mesh.mesh)?;
     write_text_atomically(&case, &plain_text(&deck.text))?;
     Ok(deck.mesh)

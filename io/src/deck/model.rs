@@ -266,7 +266,6 @@ pub(super) struct Print {
     /// "no", "yes" or "only".
     pub(super) totals: &'static str,
     pub(super) name: String,
-    pub(super) step: usize,
     pub(super) place: Place,
 }
 

@@ -13,15 +13,19 @@ impl Reader {
     pub(super) fn print(&mut self, card: &DeckCard, keyword: &str) -> Result<()> {
         if !self.in_step {
             let what = format!("*{keyword} stands outside a step");
-            return Err(self.source.error(card.place, what).expected("it between *STEP and *END STEP"));
+            return Err(self
+                .source
+                .error(card.place, what)
+                .expected("it between *STEP and *END STEP"));
         }
         let (kind, parameter, set_kind) = match keyword {
             "NODE PRINT" => (PrintKind::Nodes, "NSET", SetKind::Node),
             "EL PRINT" => (PrintKind::Elements, "ELSET", SetKind::Element),
             _ => (PrintKind::Section, "SURFACE", SetKind::Surface),
         };
-        let set = self.source.set(set_kind, self.parameter(card, parameter)?, card.place)?;
-        let step = self.model.steps.len();
+        let set = self
+            .source
+            .set(set_kind, self.parameter(card, parameter)?, card.place)?;
         let renewed = &mut self.renewed.prints[kind as usize];
         if !std::mem::replace(renewed, true) {
             self.state.prints.retain(|print| print.kind != kind);
@@ -33,7 +37,12 @@ impl Reader {
         if quantities.is_empty() {
             return Ok(());
         }
-        let totals = match card.card.get("TOTALS").map(str::to_ascii_uppercase).as_deref() {
+        let totals = match card
+            .card
+            .get("TOTALS")
+            .map(str::to_ascii_uppercase)
+            .as_deref()
+        {
             Some("YES") => "yes",
             Some("ONLY") => "only",
             _ => "no",
@@ -42,10 +51,12 @@ impl Reader {
             kind,
             set,
             quantities,
-            global: card.card.get("GLOBAL").is_some_and(|v| v.eq_ignore_ascii_case("YES")),
+            global: card
+                .card
+                .get("GLOBAL")
+                .is_some_and(|v| v.eq_ignore_ascii_case("YES")),
             totals,
             name: card.card.get("NAME").unwrap_or_default().to_owned(),
-            step,
             place: card.place,
         });
         Ok(())
@@ -55,9 +66,13 @@ impl Reader {
     fn quantities(&mut self, card: &DeckCard, keyword: &str, kind: PrintKind) -> Vec<String> {
         let mut quantities = Vec::new();
         for name in names(card) {
-            let known = PrintQuantity::ALL.iter().any(|q| q.0 == name && q.2 == kind);
+            let known = PrintQuantity::ALL
+                .iter()
+                .any(|q| q.0 == name && q.2 == kind);
             if !known {
-                self.note(format!("*{keyword}: {name} is not printed: there is no such result"));
+                self.note(format!(
+                    "*{keyword}: {name} is not printed: there is no such result"
+                ));
             } else if !quantities.contains(&name) {
                 quantities.push(name);
             }

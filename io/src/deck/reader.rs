@@ -88,13 +88,18 @@ impl Reader {
                 keywords.push(None);
                 continue;
             }
-            let keyword = keywords::find(&card.card).map_err(|e| self.source.located(card.place, e))?;
+            let keyword =
+                keywords::find(&card.card).map_err(|e| self.source.located(card.place, e))?;
             if self.is_empty_section(card, keyword) {
-                self.note(format!("*{} is passed over: its element set is empty", keyword.name));
+                self.note(format!(
+                    "*{} is passed over: its element set is empty",
+                    keyword.name
+                ));
                 keywords.push(None);
                 continue;
             }
-            let said = keywords::admit(&card.card, keyword).map_err(|e| self.source.located(card.place, e))?;
+            let said = keywords::admit(&card.card, keyword)
+                .map_err(|e| self.source.located(card.place, e))?;
             said.into_iter().for_each(|note| self.note(note));
             if keyword.name == "ELEMENT" {
                 self.admit_elements(elements)?;
@@ -107,7 +112,8 @@ impl Reader {
 
     /// A section of something else than solids that no element has.
     fn is_empty_section(&self, card: &DeckCard, keyword: &Keyword) -> bool {
-        let is_section = keyword.name.ends_with("SECTION") && matches!(keyword.fate, Fate::Refused(_));
+        let is_section =
+            keyword.name.ends_with("SECTION") && matches!(keyword.fate, Fate::Refused(_));
         let set = card.card.get("ELSET").filter(|_| is_section);
         set.is_some_and(|set| self.source.names.find(SetKind::Element, set).is_none())
     }
@@ -120,8 +126,13 @@ impl Reader {
             Kind::Surface(_) if card.name.starts_with("SFM3D") => Ok(()),
             _ => {
                 let what = format!("elements of type {} are not supported", card.name);
-                let error = self.source.error(card.place, what).expected("solids: C3D4, C3D6, C3D8, C3D10, C3D20, ...");
-                Err(error.advice("model the part with solids; take elements out that only mark faces or lines"))
+                let error = self
+                    .source
+                    .error(card.place, what)
+                    .expected("solids: C3D4, C3D6, C3D8, C3D10, C3D20, ...");
+                Err(error.advice(
+                    "model the part with solids; take elements out that only mark faces or lines",
+                ))
             }
         }
     }
@@ -135,10 +146,15 @@ impl Reader {
 
     /// A parameter that must be there.
     pub(super) fn parameter<'a>(&self, card: &'a DeckCard, name: &str) -> Result<&'a str> {
-        card.card.get(name).filter(|value| !value.is_empty()).ok_or_else(|| {
-            let error = self.source.error(card.place, format!("*{} without {name}=", card.card.title));
-            error.expected(format!("{name}=..."))
-        })
+        card.card
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .ok_or_else(|| {
+                let error = self
+                    .source
+                    .error(card.place, format!("*{} without {name}=", card.card.title));
+                error.expected(format!("{name}=..."))
+            })
     }
 
     fn card(&mut self, card: &DeckCard, keyword: &Keyword) -> Result<()> {
@@ -189,8 +205,13 @@ impl Reader {
     }
 
     fn open_coupling(&self) -> Error {
-        let place = self.coupling.as_ref().map_or_else(Default::default, |card| card.place);
-        self.source.error(place, "*COUPLING without a kind").expected("*KINEMATIC or *DISTRIBUTING on the next line")
+        let place = self
+            .coupling
+            .as_ref()
+            .map_or_else(Default::default, |card| card.place);
+        self.source
+            .error(place, "*COUPLING without a kind")
+            .expected("*KINEMATIC or *DISTRIBUTING on the next line")
     }
 
     fn start_step(&mut self, card: &DeckCard) -> Result<()> {
@@ -198,15 +219,26 @@ impl Reader {
             let error = self.source.error(card.place, "*STEP within a step");
             return Err(error.expected("*END STEP before it"));
         }
-        if let Some(value) = card.card.get("NLGEOM").filter(|v| !v.eq_ignore_ascii_case("NO")) {
-            let shown = if value.is_empty() { String::new() } else { format!("={value}") };
+        if let Some(value) = card
+            .card
+            .get("NLGEOM")
+            .filter(|v| !v.eq_ignore_ascii_case("NO"))
+        {
+            let shown = if value.is_empty() {
+                String::new()
+            } else {
+                format!("={value}")
+            };
             let what = format!("*STEP, NLGEOM{shown} is not supported: displacements are small");
             let error = self.source.error(card.place, what);
             return Err(error.advice("take NLGEOM out if displacements and rotations are small"));
         }
         if card.card.has_flag("PERTURBATION") && !self.model.steps.is_empty() {
             let what = "*STEP, PERTURBATION behind another step is not supported: stresses do not stiffen the model";
-            return Err(self.source.error(card.place, what).advice("take PERTURBATION out if that does not matter"));
+            return Err(self
+                .source
+                .error(card.place, what)
+                .advice("take PERTURBATION out if that does not matter"));
         }
         self.in_step = true;
         self.has_procedure = false;
@@ -221,14 +253,23 @@ impl Reader {
 
     fn static_procedure(&mut self, card: &DeckCard) -> Result<()> {
         if !self.in_step {
-            return Err(self.source.error(card.place, "*STATIC outside a step").expected("*STEP before it"));
+            return Err(self
+                .source
+                .error(card.place, "*STATIC outside a step")
+                .expected("*STEP before it"));
         }
         self.has_procedure = true;
         if let Some(data) = card.lines.first() {
             let line = self.source.line(data);
-            let period = self.source.optional_number(&line, 1, "the length of the step")?.unwrap_or(1.0);
+            let period = self
+                .source
+                .optional_number(&line, 1, "the length of the step")?
+                .unwrap_or(1.0);
             if period <= 0.0 {
-                return Err(self.source.error(line.place, "the step has no length").expected("a time greater than 0"));
+                return Err(self
+                    .source
+                    .error(line.place, "the step has no length")
+                    .expected("a time greater than 0"));
             }
             self.state.end += period - self.state.period;
             self.state.period = period;
@@ -238,10 +279,15 @@ impl Reader {
 
     fn end_step(&mut self, card: &DeckCard) -> Result<()> {
         if !self.in_step {
-            return Err(self.source.error(card.place, "*END STEP outside a step").expected("*STEP before it"));
+            return Err(self
+                .source
+                .error(card.place, "*END STEP outside a step")
+                .expected("*STEP before it"));
         }
         if !self.has_procedure {
-            let error = self.source.error(self.state.place, "the step does not say what it computes");
+            let error = self
+                .source
+                .error(self.state.place, "the step does not say what it computes");
             return Err(error.expected("*STATIC in the step"));
         }
         self.settle_pressures()?;
@@ -256,14 +302,24 @@ impl Reader {
             return Err(self.open_coupling());
         }
         if self.in_step {
-            return Err(self.source.error(self.state.place, "the step does not end").expected("*END STEP"));
+            return Err(self
+                .source
+                .error(self.state.place, "the step does not end")
+                .expected("*END STEP"));
         }
         if self.model.steps.is_empty() {
-            let error = self.source.error(Default::default(), "the deck has no step");
-            return Err(error.expected("*STEP, *STATIC and *END STEP").advice("or name the deck as the mesh of a case file"));
+            let error = self
+                .source
+                .error(Default::default(), "the deck has no step");
+            return Err(error
+                .expected("*STEP, *STATIC and *END STEP")
+                .advice("or name the deck as the mesh of a case file"));
         }
         if let Some(tie) = self.cyclic_ties.first() {
-            let what = format!("tie `{}` for cyclic symmetry has no *CYCLIC SYMMETRY MODEL", tie.name);
+            let what = format!(
+                "tie `{}` for cyclic symmetry has no *CYCLIC SYMMETRY MODEL",
+                tie.name
+            );
             return Err(self.source.error(Default::default(), what));
         }
         Ok(())

@@ -51,7 +51,12 @@ impl Source {
         let node_lookup = IdLookup::new(&draft.nodes.ids).0;
         let solid_lookup = IdLookup::new(&draft.solids.ids).0;
         let mut is_used = vec![false; draft.nodes.ids.len()];
-        for node in draft.solids.nodes.iter().filter_map(|&id| node_lookup.get(id)) {
+        for node in draft
+            .solids
+            .nodes
+            .iter()
+            .filter_map(|&id| node_lookup.get(id))
+        {
             is_used[node as usize] = true;
         }
         Source {
@@ -123,20 +128,16 @@ impl Source {
     pub(super) fn node_ids(&self, nodes: &Nodes) -> Vec<u64> {
         match nodes {
             Nodes::Number(id) => vec![*id],
-            Nodes::Set(name) => members(self.draft.node_sets.get(name), &self.node_lookup, &self.draft.nodes.ids),
+            Nodes::Set(name) => members(
+                self.draft.node_sets.get(name),
+                &self.node_lookup,
+                &self.draft.nodes.ids,
+            ),
         }
     }
 
-    /// Numbers of the solids.
-    pub(super) fn element_ids(&self, elements: &Elements) -> Vec<u64> {
-        match elements {
-            Elements::Number(id) => vec![*id],
-            Elements::Set(name) => members(self.draft.cell_sets.get(name), &self.solid_lookup, &self.draft.solids.ids),
-        }
-    }
-
-    /// The name of a node set of the mesh with these members. `prefers`: the kinds that a case file would take a name
-    /// for before it takes it for a node set.
+    /// The name of a node set of the mesh with these members: that of the deck, unless a case would take it for a set of
+    /// faces.
     pub(super) fn node_set(&mut self, nodes: &Nodes, place: Place) -> Result<String> {
         match nodes {
             Nodes::Number(id) => {
@@ -146,14 +147,16 @@ impl Source {
                 Ok(self.made_node_set(vec![*id]))
             }
             Nodes::Set(name) => {
-                let is_face_set = self.draft.face_sets.contains_key(name)
-                    || self.is_set_of_facets(name);
+                let is_face_set =
+                    self.draft.face_sets.contains_key(name) || self.is_set_of_facets(name);
                 if !is_face_set {
                     return Ok(name.clone());
                 }
                 let members = self.draft.node_sets.get(name).cloned().unwrap_or_default();
                 let made = Made::NodesOf(name.clone());
-                Ok(self.make(made, |draft, name| drop(draft.node_sets.insert(name, members))))
+                Ok(self.make(made, |draft, name| {
+                    drop(draft.node_sets.insert(name, members))
+                }))
             }
         }
     }
@@ -164,7 +167,9 @@ impl Source {
             ids: ids.clone(),
             ranges: Vec::new(),
         };
-        self.make(Made::Nodes(ids), |draft, name| drop(draft.node_sets.insert(name, set)))
+        self.make(Made::Nodes(ids), |draft, name| {
+            drop(draft.node_sets.insert(name, set))
+        })
     }
 
     /// Takes a set made here out of the mesh again; its name stays taken.
@@ -180,12 +185,16 @@ impl Source {
                     ids: vec![*id],
                     ranges: Vec::new(),
                 };
-                self.make(Made::Element(*id), |draft, name| drop(draft.cell_sets.insert(name, set)))
+                self.make(Made::Element(*id), |draft, name| {
+                    drop(draft.cell_sets.insert(name, set))
+                })
             }
             Elements::Set(name) if name == ALL => {
                 let members = self.draft.cell_sets.get(name).cloned().unwrap_or_default();
                 let made = Made::ElementsOf(name.clone());
-                self.make(made, |draft, name| drop(draft.cell_sets.insert(name, members)))
+                self.make(made, |draft, name| {
+                    drop(draft.cell_sets.insert(name, members))
+                })
             }
             Elements::Set(name) => name.clone(),
         }
@@ -195,7 +204,9 @@ impl Source {
     pub(super) fn add_element_set(&mut self, name: &str, ids: Vec<u64>) -> String {
         let name = self.free_name(name);
         let ranges = Vec::new();
-        self.draft.cell_sets.insert(name.clone(), IdSet { ids, ranges });
+        self.draft
+            .cell_sets
+            .insert(name.clone(), IdSet { ids, ranges });
         name
     }
 
@@ -209,7 +220,9 @@ impl Source {
                         ids: vec![*id],
                         ranges: Vec::new(),
                     },
-                    Elements::Set(name) => self.draft.cell_sets.get(name).cloned().unwrap_or_default(),
+                    Elements::Set(name) => {
+                        self.draft.cell_sets.get(name).cloned().unwrap_or_default()
+                    }
                 };
                 let made = Made::Face(elements.clone(), *face);
                 let face = *face;
@@ -313,7 +326,8 @@ impl Source {
     /// A number.
     pub(super) fn parse_number(&self, field: &str, place: Place, what: &str) -> Result<f64> {
         parse_float(field.as_bytes()).ok_or_else(|| {
-            self.error(place, format!("not a number: `{field}`")).expected(what)
+            self.error(place, format!("not a number: `{field}`"))
+                .expected(what)
         })
     }
 
@@ -321,7 +335,8 @@ impl Source {
     pub(super) fn whole(&self, line: &Line<'_>, k: usize, what: &str) -> Result<u64> {
         let field = line.get(k).unwrap_or_default();
         parse_unsigned(field.as_bytes()).ok_or_else(|| {
-            self.error(line.place, format!("not a whole number: `{field}`")).expected(what)
+            self.error(line.place, format!("not a whole number: `{field}`"))
+                .expected(what)
         })
     }
 
@@ -340,7 +355,9 @@ impl Source {
         if length > 0.0 {
             return Ok(vector.map(|v| v / length));
         }
-        Err(self.error(place, "the direction has length 0").expected("a vector"))
+        Err(self
+            .error(place, "the direction has length 0")
+            .expected("a vector"))
     }
 }
 
@@ -351,7 +368,10 @@ impl Line<'_> {
 
     /// A field that is there and not empty.
     pub(super) fn get(&self, k: usize) -> Option<&str> {
-        self.fields.get(k).copied().filter(|field| !field.is_empty())
+        self.fields
+            .get(k)
+            .copied()
+            .filter(|field| !field.is_empty())
     }
 }
 

@@ -186,8 +186,7 @@ fn read_mesh_file(file: &Path) -> Result<fem_mesh::Mesh> {
 /// Whether a deck is to become a case: the output is a directory, or can be no mesh file.
 fn wants_case(input: &Path, output: &Path) -> bool {
     let ends_as_directory = output.to_string_lossy().ends_with('/');
-    deck::is_deck(input)
-        && (ends_as_directory || output.is_dir() || output.extension().is_none())
+    deck::is_deck(input) && (ends_as_directory || output.is_dir() || output.extension().is_none())
 }
 
 fn mesh_convert(input: &Path, output: &Path) -> Result<String> {
