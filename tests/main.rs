@@ -5,6 +5,7 @@ mod cases;
 mod cli;
 mod common;
 mod convergence;
+mod decks;
 mod elements;
 mod materials;
 mod patch;

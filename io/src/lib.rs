@@ -8,6 +8,7 @@
 pub mod atomic;
 pub mod case;
 pub mod check;
+pub mod deck;
 pub mod mesh_file;
 pub mod mesh_info;
 pub mod results;

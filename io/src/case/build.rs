@@ -9,9 +9,9 @@ use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
-    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection,
-    SetDefinition, SolverOptions,
+    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, Origins,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions,
+    Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     let case = Case {
         path: source.path.to_path_buf(),
         overrides: source.overrides.to_vec(),
+        origins: Origins::default(),
         title: root.text("title")?.unwrap_or_default(),
         units: root.text("units")?.unwrap_or_default(),
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,

@@ -182,6 +182,15 @@ pub(crate) fn is_available(path: &str, key: &str, value: &str) -> bool {
     !NOT_YET.iter().any(refuses)
 }
 
+/// Whether the table of that path (empty: the top) has the key.
+pub(crate) fn is_key(path: &str, key: &str) -> bool {
+    let mut found = false;
+    visit_tables(&super::tables::ROOT, &mut |spec| {
+        found |= spec.path == path && spec.keys.iter().any(|k| k.name == key);
+    });
+    found
+}
+
 /// Calls `visit` for every table of the case file, the top first.
 pub(crate) fn visit_tables(spec: &'static TableSpec, visit: &mut impl FnMut(&'static TableSpec)) {
     visit(spec);

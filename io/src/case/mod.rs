@@ -16,6 +16,7 @@ mod link_tables;
 mod links;
 mod material;
 mod options;
+mod origin;
 mod overrides;
 mod reader;
 pub(crate) mod tables;
@@ -23,8 +24,8 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, Probe, ProbeAt, Selection,
-    SetDefinition,
+    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, PrintKind, PrintQuantity,
+    PrintRequest, PrintTotals, Probe, ProbeAt, Selection, SetDefinition,
 };
 pub use links::{
     CouplingInput, CouplingKind, CyclicInput, EquationInput, LinkInputs, MpcInput, MpcKind,
@@ -39,7 +40,9 @@ pub use options::{
     OutputOptions, ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
 
-pub use overrides::load_text;
+pub use origin::Origins;
+pub(crate) use origin::{ORIGIN, plain_text};
+pub use overrides::{load_text, with_overrides};
 
 use fem_mesh::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -62,6 +65,8 @@ pub struct Case {
     pub path: PathBuf,
     /// The `KEY=VALUE` overrides of the command line, in order.
     pub overrides: Vec<String>,
+    /// Lines of the deck that the case was made of; empty if it was not.
+    pub origins: Origins,
     /// Title, empty by default.
     pub title: String,
     /// Label of the unit set, echoed only; empty by default.
@@ -106,7 +111,8 @@ impl Case {
 
     /// The error with `place` put on it.
     pub fn place_on(&self, error: Error, place: Place) -> Error {
-        located(error, &self.path, &self.overrides, place)
+        let error = located(error, &self.path, &self.overrides, place);
+        self.origins.relocated(&self.path, error)
     }
 }
 
@@ -119,6 +125,13 @@ pub fn parse(path: &Path, text: &str) -> Result<Case> {
     let mut parts = text.split(overrides::SEPARATOR);
     let text = parts.next().unwrap_or_default();
     let given: Vec<String> = parts.map(str::to_owned).collect();
+    let origins = Origins::of(text);
+    let mut case = parse_text(path, text, given).map_err(|e| origins.relocated(path, e))?;
+    case.origins = origins;
+    Ok(case)
+}
+
+fn parse_text(path: &Path, text: &str, given: Vec<String>) -> Result<Case> {
     let source = tree::Source {
         path,
         overrides: &given,

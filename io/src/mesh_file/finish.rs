@@ -19,7 +19,7 @@ pub(super) const DROPPED: u32 = u32::MAX;
 
 impl Draft {
     /// Checks everything and makes the mesh. Fails on what the documentation of [`super::read`] lists.
-    pub(super) fn finish(mut self) -> Result<MeshFile> {
+    pub(crate) fn finish(mut self) -> Result<MeshFile> {
         clean_names(&mut self.node_sets);
         clean_names(&mut self.cell_sets);
         clean_names(&mut self.face_sets);
