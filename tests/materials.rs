@@ -248,7 +248,7 @@ fn a_tube_of_cylindrical_orthotropy_under_pressure() {
                 up * radial(k, r) + down * radial(-k, r),
                 up * hoop(k, r) + down * hoop(-k, r),
             );
-            assert!((s_r - e_r).abs() < 0.01 * p, "{s_r} for {e_r} at {r}");
+            assert!((s_r - e_r).abs() < 0.02 * p, "{s_r} for {e_r} at {r}");
             assert!(
                 (s_t - e_t).abs() < 0.02 * e_t.abs(),
                 "{s_t} for {e_t} at {r}"

@@ -2,14 +2,12 @@
 //! stress. Assembly and recovery ask here, so that stiffness, loads and stresses cannot disagree.
 //!
 //! Nodal temperatures are interpolated in a cell no finer than its strains, as is usual to keep stresses from
-//! oscillating (and as CalculiX does): the mean over its nodes in hex8, in hex20 the trilinear function through the
+//! oscillating (and as CalculiX does): the mean over its nodes in hex8, in hex20 and hex27 the trilinear function through the
 //! values at its 2x2x2 Gauss points, in other types by the shape functions.
 //!
 //! Invariant: reads the model; stress = D (strain - thermal strain - initial strain) + initial stress.
 
-use crate::element::formulation::rule;
-use crate::element::general::{Element, MAX_POINTS};
-use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
+use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::material::{Elastic, Isotropic, Law, Orientation};
 use crate::model::{GLOBAL_AXES, Load, Model};
 use fem_mesh::CellType;
@@ -121,33 +119,6 @@ impl<'a> Conditions<'a> {
         of_cell
     }
 
-    /// The element of a cell, with the stresses of the unstrained element at its points, Pa, in `at_rest`. `coords` are
-    /// those of its nodes, m.
-    pub fn general(
-        &self,
-        cell: usize,
-        coords: &[[f64; 3]],
-        at_rest: &mut [[f64; 6]; MAX_POINTS],
-    ) -> GeneralElement {
-        let cell_type = self.model.mesh.cells.types[cell];
-        let formulation = self.model.cell_formulation[cell];
-        let table = Tabulation::of(cell_type, rule(formulation));
-        let law = self.of_cell(cell);
-        for (q, (point, at_rest)) in table.points.iter().zip(at_rest).enumerate() {
-            *at_rest = law.at(point.xi, table.shape(q)).stress(&[0.0; 6]);
-        }
-        let mut d = Vec::new();
-        law.stiffness_into(table, &mut d);
-        let mut element = GeneralElement::default();
-        element.set(&Element {
-            cell_type,
-            formulation,
-            coords,
-            d: &d,
-        });
-        element
-    }
-
     fn material(&self, cell: usize) -> usize {
         usize::from(self.model.cell_material[cell])
     }
@@ -256,6 +227,11 @@ fn stress_of(d: &[[f64; 6]; 6], strain: &[f64; 6]) -> [f64; 6] {
 }
 
 impl PointLaw {
+    /// The stress that keeps the point from straining, Pa: D times the free strain less the initial stress.
+    pub fn held_stress(&self) -> [f64; 6] {
+        self.stress(&[0.0; 6]).map(|s| -s)
+    }
+
     /// Stress, Pa, at a total strain.
     #[inline]
     pub fn stress(&self, strain: &[f64; 6]) -> [f64; 6] {
@@ -316,16 +292,18 @@ impl CellConditions<'_> {
         }
     }
 
-    /// The elastic constants, Pa, in global axes: at each point of a rule, or once where all points have the same.
-    pub fn stiffness_into(&self, table: &Tabulation, into: &mut Vec<[[f64; 6]; 6]>) {
-        into.clear();
-        match self.constant {
-            Some(d) => into.push(d),
-            None => {
-                let points = table.points.iter().enumerate();
-                into.extend(points.map(|(q, point)| self.at(point.xi, table.shape(q)).d));
-            }
+    /// The elastic constants at the points of a rule, Pa, in global axes; one if they are the same at all.
+    pub fn stiffness_at(&self, table: &Tabulation) -> Vec<[[f64; 6]; 6]> {
+        match &self.constant {
+            Some(d) => vec![*d],
+            None => self.at_points(table).map(|law| law.d).collect(),
         }
+    }
+
+    /// The laws at the points of a rule.
+    pub fn at_points(&self, table: &Tabulation) -> impl Iterator<Item = PointLaw> {
+        let points = table.points.iter().enumerate();
+        points.map(|(q, point)| self.at(point.xi, table.shape(q)))
     }
 
     /// The elastic constants in global axes if neither temperature nor axes change them from point to point.
@@ -347,7 +325,7 @@ fn temperature_weights(cell_type: CellType, xi: [f64; 3], shape: &[f64]) -> [f64
     let mut weights = [0.0; MAX_NODES];
     match cell_type {
         CellType::Hex8 => weights[..8].fill(1.0 / 8.0),
-        CellType::Hex20 => {
+        CellType::Hex20 | CellType::Hex27 => {
             let table = Tabulation::of(cell_type, Purpose::Recovery);
             for (q, point) in table.points.iter().enumerate() {
                 // The trilinear function that is 1 at this point and 0 at the others.

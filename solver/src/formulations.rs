@@ -113,10 +113,12 @@ pub fn locking_warnings(
     cell_formulation: &[Formulation],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (index, material) in case.materials.iter().enumerate() {
-        let Some(poisson) = material.poisson().filter(|nu| *nu > LOCKING_POISSON) else {
-            continue;
-        };
+    for (index, material) in case
+        .materials
+        .iter()
+        .enumerate()
+        .filter(|(_, m)| m.poisson().is_some_and(|nu| nu > LOCKING_POISSON))
+    {
         for cell_type in [
             CellType::Tet4,
             CellType::Hex8,
@@ -136,9 +138,9 @@ pub fn locking_warnings(
                     "use second-order elements"
                 };
                 warnings.push(format!(
-                    "material \"{}\" is nearly incompressible (poisson {poisson}) in {n} {cell_type} elements, which lock \
+                    "material \"{}\" is nearly incompressible (poisson {}) in {n} {cell_type} elements, which lock \
                      there: displacements come out several times too small; {advice}",
-                    material.name
+                    material.name, material.poisson().unwrap_or_default()
                 ));
             }
         }

@@ -6,13 +6,13 @@
 //! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells); no lumping.
 
 use super::slabs::Slabs;
-use crate::conditions::{CellConditions, Conditions};
+use crate::conditions::{Conditions, PointLaw};
 use crate::element::formulation::{is_plain, rule};
-use crate::element::general::MAX_POINTS;
+use crate::element::general::Element;
 use crate::element::geometry::{
     area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian,
 };
-use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
 use crate::model::{Load, Model};
 use fem_mesh::{CellFace, LocalMesh};
@@ -91,22 +91,32 @@ pub fn add_initial_force(model: &Model, slabs: &Slabs, force: &mut [f64]) {
     let force = force.as_chunks_mut().0;
     add_by_cells(mesh, slabs, &strained, force, |cell, coords, nodal| {
         let (cell_type, formulation) = (mesh.cells.types[cell], model.cell_formulation[cell]);
-        let table = Tabulation::of(cell_type, rule(formulation));
-        match conditions.uniform(cell) {
-            Some((law, change)) => {
-                // A uniform isotropic stress does the same work on mean strains as on those of all points, and none on
-                // incompatible modes: only the rule of plain elements matters.
-                let table = if is_plain(cell_type, formulation) {
-                    table
-                } else {
-                    Tabulation::of(cell_type, Purpose::Stiffness)
-                };
-                add_uniform_heat(table, coords, law, change, nodal);
-            }
-            None if is_plain(cell_type, formulation) => {
-                add_free_strain(table, coords, &conditions.of_cell(cell), nodal);
-            }
-            None => add_stress_at_rest(&conditions, cell, &coords[..cell_type.n_nodes()], nodal),
+        let of_rule = Tabulation::of(cell_type, rule(formulation));
+        let is_plain = is_plain(cell_type, formulation);
+        if let Some((law, change)) = conditions.uniform(cell) {
+            // A uniform isotropic stress does the same work on mean strains as on those of all points, and none on
+            // incompatible modes: only the rule of plain elements matters.
+            let table = match is_plain {
+                true => of_rule,
+                false => Tabulation::of(cell_type, Purpose::Stiffness),
+            };
+            return add_uniform_heat(table, coords, law, change, nodal);
+        }
+        let of_cell = conditions.of_cell(cell);
+        let laws: Vec<PointLaw> = of_cell.at_points(of_rule).collect();
+        if is_plain {
+            return add_held_stress(of_rule, coords, &laws, nodal);
+        }
+        let mut element = GeneralElement::default();
+        let det = element.set(&Element {
+            cell_type,
+            formulation,
+            coords,
+            d: &laws.iter().map(|law| law.d).collect::<Vec<_>>(),
+        });
+        if det > 0.0 {
+            let held: Vec<[f64; 6]> = laws.iter().map(PointLaw::held_stress).collect();
+            element.forces_into(&held, &[[0.0; 3]; MAX_NODES], nodal);
         }
     });
 }
@@ -133,42 +143,22 @@ fn add_uniform_heat(
     }
 }
 
-/// Forces of the free strain and the initial stress of a cell.
-fn add_free_strain(
+/// Forces of the free strain and the initial stress of a plain cell.
+fn add_held_stress(
     table: &Tabulation,
     coords: &[[f64; 3]],
-    conditions: &CellConditions,
+    laws: &[PointLaw],
     nodal: &mut [[f64; 3]],
 ) {
-    for (q, point) in table.points.iter().enumerate() {
+    for (q, (point, law)) in table.points.iter().zip(laws).enumerate() {
         let natural = table.grad(q);
         let cofactors = cofactors(&jacobian(coords, natural));
-        // The stress of an undeformed cell, which its nodes must hold.
-        let [xx, yy, zz, xy, yz, zx] = conditions
-            .at(point.xi, table.shape(q))
-            .stress(&[0.0; 6])
-            .map(|s| -point.weight * s);
+        let [xx, yy, zz, xy, yz, zx] = law.held_stress().map(|s| point.weight * s);
         let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
         for (slot, dn) in nodal.iter_mut().zip(natural) {
             let gradient = cofactors.map(|row| dot(row, *dn));
             add(slot, stress.map(|row| dot(row, gradient)));
         }
-    }
-}
-
-/// The same for a cell with strains of its own.
-fn add_stress_at_rest(
-    conditions: &Conditions,
-    cell: usize,
-    coords: &[[f64; 3]],
-    nodal: &mut [[f64; 3]],
-) {
-    let mut at_rest = [[0.0; 6]; MAX_POINTS];
-    let element = conditions.general(cell, coords, &mut at_rest);
-    let mut force = [[0.0; 3]; MAX_NODES];
-    element.forces_into(&at_rest, &[[0.0; 3]; MAX_NODES], &mut force);
-    for (slot, force) in nodal.iter_mut().zip(force) {
-        add(slot, force.map(|f| -f));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::element::general::Element;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
 use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::model::Model;
-use fem_mesh::{CellType, Comm, Error, LocalMesh, Result};
+use fem_mesh::{CellType, Comm, Error, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
 
@@ -111,21 +111,18 @@ impl<'a> CellLaws<'a> {
         }
     }
 
-    /// Type and quadrature of a cell, and its Lame constants, Pa, if it can be computed in a batch; `None` for those
-    /// that are computed alone.
-    fn batched(&self, cell: usize) -> Option<(Kind, [f64; 2])> {
+    /// Cells of one kind are computed in batches; `None` for those that are computed alone.
+    fn kind(&self, cell: usize) -> Option<(CellType, Purpose)> {
         let cell_type = self.model.mesh.cells.types[cell];
         let formulation = self.model.cell_formulation[cell];
-        if !is_plain(cell_type, formulation) {
-            return None;
-        }
-        let lame = self.conditions.lame(cell)?;
-        Some(((cell_type, rule(formulation)), lame))
+        let is_batched = is_plain(cell_type, formulation) && self.conditions.lame(cell).is_some();
+        is_batched.then(|| (cell_type, rule(formulation)))
+    }
+
+    fn lame(&self, cell: usize) -> [f64; 2] {
+        self.conditions.lame(cell).unwrap_or_default()
     }
 }
-
-/// Cells of one kind are computed together.
-type Kind = (CellType, Purpose);
 
 /// A few cells in ascending order with their stiffness matrices.
 struct Chunk {
@@ -137,8 +134,6 @@ struct Chunk {
     stiffness: Vec<f64>,
     coords: Vec<[f64; 3]>,
     lame: Vec<[f64; 2]>,
-    /// Stress over strain at the points of the cell computed last.
-    d: Vec<[[f64; 6]; 6]>,
     inverted: Vec<usize>,
 }
 
@@ -152,7 +147,6 @@ impl Default for Chunk {
             stiffness: Vec::new(),
             coords: Vec::new(),
             lame: Vec::new(),
-            d: Vec::new(),
             inverted: Vec::new(),
         }
     }
@@ -168,18 +162,17 @@ impl Chunk {
 
     /// Computes the stiffness of the cells, those of one kind together.
     fn compute(&mut self, laws: &CellLaws) {
-        let mut batched = [None; CHUNK];
-        for (batched, &cell) in batched.iter_mut().zip(&self.cells) {
-            *batched = laws.batched(cell);
+        let mut kinds = [None; CHUNK];
+        for (kind, &cell) in kinds.iter_mut().zip(&self.cells) {
+            *kind = laws.kind(cell);
         }
-        let kinds = &batched.map(|batched| batched.map(|(kind, _)| kind))[..self.cells.len()];
-        let lame = batched.map(|batched| batched.map_or([0.0; 2], |(_, lame)| lame));
+        let kinds = &kinds[..self.cells.len()];
         let mut end = 0;
         for (first, kind) in kinds.iter().enumerate() {
             match kind {
                 None => end = self.compute_one(first, end, laws),
                 Some(_) if kinds[..first].contains(kind) => {}
-                Some(kind) => end = self.compute_batch(*kind, kinds, &lame, end, &laws.model.mesh),
+                Some(kind) => end = self.compute_batch(*kind, kinds, end, laws),
             }
         }
     }
@@ -194,13 +187,13 @@ impl Chunk {
     /// The cells of one kind; their matrices stand from `begin` on. Returns where they end.
     fn compute_batch(
         &mut self,
-        kind: Kind,
-        kinds: &[Option<Kind>],
-        lame: &[[f64; 2]],
+        kind: (CellType, Purpose),
+        kinds: &[Option<(CellType, Purpose)>],
         begin: usize,
-        mesh: &LocalMesh,
+        laws: &CellLaws,
     ) -> usize {
         let (cell_type, rule) = kind;
+        let mesh = &laws.model.mesh;
         let mut end = begin;
         self.coords.clear();
         self.lame.clear();
@@ -211,7 +204,7 @@ impl Chunk {
             let nodes = mesh.cells.nodes_of(self.cells[at]).iter();
             self.coords
                 .extend(nodes.map(|&node| mesh.coords[node as usize]));
-            self.lame.push(lame[at]);
+            self.lame.push(laws.lame(self.cells[at]));
         }
         self.reserve(end);
         let mut min_det = [0.0; CHUNK];
@@ -240,13 +233,12 @@ impl Chunk {
         let mut coords = [[0.0; 3]; MAX_NODES];
         mesh.gather_coords(cell, &mut coords);
         let formulation = laws.model.cell_formulation[cell];
-        let points = Tabulation::of(cell_type, rule(formulation));
-        (laws.conditions.of_cell(cell)).stiffness_into(points, &mut self.d);
+        let table = Tabulation::of(cell_type, rule(formulation));
         let min_det = self.general.set(&Element {
             cell_type,
             formulation,
             coords: &coords[..cell_type.n_nodes()],
-            d: &self.d,
+            d: &laws.conditions.of_cell(cell).stiffness_at(table),
         });
         if min_det > 0.0 {
             self.general.stiffness_into(&mut self.stiffness[begin..end]);

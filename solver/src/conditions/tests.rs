@@ -3,8 +3,9 @@
 use super::temperature_weights;
 use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
 use crate::assembly::{BlockRows, Pattern, Slabs, add_initial_force, assemble_stiffness};
+use crate::element::formulation::is_available;
 use crate::element::geometry::interpolate;
-use crate::element::{Purpose, Tabulation};
+use crate::element::{Formulation, Purpose, Tabulation};
 use crate::material::{Axes, Law, Orientation};
 use crate::model::{GLOBAL_AXES, Load, Material, Model, Temperatures};
 use crate::post::{compute_nodal_tensors, internal_force, strain_energy};
@@ -104,6 +105,18 @@ fn motley(comm: &Comm, mesh: &Mesh) -> Model {
     model
 }
 
+/// The motley of a mesh in which every other cell has a formulation of its own, where its type has it.
+fn motley_of(comm: &Comm, mesh: &Mesh, formulation: Formulation) -> Model {
+    let mut model = motley(comm, mesh);
+    for (cell, of_cell) in model.cell_formulation.iter_mut().enumerate() {
+        let is_odd = model.mesh.cell_ids[cell] % 2 == 1;
+        if is_odd && is_available(model.mesh.cells.types[cell], formulation) {
+            *of_cell = formulation;
+        }
+    }
+    model
+}
+
 fn meshes() -> Vec<Mesh> {
     let boxes = CellType::SOLIDS.map(|t| distorted_box(t, [2, 3, 2], true));
     [boxes.to_vec(), vec![mixed_mesh()]].concat()
@@ -147,10 +160,11 @@ fn product(rows: &BlockRows, n_owned: usize, u: &[f64]) -> Vec<f64> {
 
 #[test]
 fn internal_force_is_stiffness_times_displacement_less_the_initial_force() {
-    for mesh in meshes() {
+    let formulations = Formulation::NAMES.map(|(_, formulation)| formulation);
+    for (k, mesh) in meshes().into_iter().enumerate() {
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
-                let model = motley(comm, &mesh);
+                let model = motley_of(comm, &mesh, formulations[(k + n_ranks) % 4]);
                 let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
                 assemble_stiffness(comm, &model, &pattern, &mut rows).unwrap();
                 let u = sample(&model);
@@ -172,25 +186,27 @@ fn internal_force_is_stiffness_times_displacement_less_the_initial_force() {
 #[test]
 fn internal_force_is_the_derivative_of_energy() {
     let comm = Comm::alone();
-    let model = motley(&comm, &mixed_mesh());
-    let mut u = sample(&model);
-    let force = internal_force(&model, &u);
-    for dof in (0..u.len()).step_by(17) {
-        // The energy is a quadratic function: the central difference is exact for any step.
-        let (at, step) = (u[dof], 0.1);
-        let [high, low] = [at + step, at - step].map(|value| {
-            u[dof] = value;
-            strain_energy(&comm, &model, &u)
-        });
-        u[dof] = at;
-        assert!(((high - low) / (2.0 * step) - force[dof]).abs() < 1e-11 * norm(&force));
+    for (_, formulation) in Formulation::NAMES {
+        let model = motley_of(&comm, &mixed_mesh(), formulation);
+        let mut u = sample(&model);
+        let force = internal_force(&model, &u);
+        for dof in (0..u.len()).step_by(17) {
+            // The energy is a quadratic function: the central difference is exact for any step.
+            let (at, step) = (u[dof], 0.1);
+            let [high, low] = [at + step, at - step].map(|value| {
+                u[dof] = value;
+                strain_energy(&comm, &model, &u)
+            });
+            u[dof] = at;
+            assert!(((high - low) / (2.0 * step) - force[dof]).abs() < 1e-11 * norm(&force));
+        }
     }
 }
 
 #[test]
 fn slabs_do_not_change_a_bit() {
     let comm = Comm::alone();
-    let model = motley(&comm, &mixed_mesh());
+    let model = motley_of(&comm, &mixed_mesh(), Formulation::BBar);
     let with = |n| {
         let (pattern, mut rows) = Pattern::with_slabs(&model.mesh, n).unwrap();
         assemble_stiffness(&comm, &model, &pattern, &mut rows).unwrap();

@@ -14,7 +14,7 @@
 //!   orthogonal to all linear fields (Flanagan and Belytschko, Int. J. Numer. Meth. Engng 17 (1981) 679-706), of
 //!   0.0005 E sum (V b)^2 / V each: the coefficient of CalculiX, small beside the stiffness of any true strain.
 //!
-//! Invariant: one element, no mesh; knows a law only as 6x6 matrices at its points.
+//! Invariant: one element, no mesh; knows a law only as its 6x6 matrix at each point.
 
 use super::formulation::{is_plain, rule};
 use super::geometry::{center, cofactors, determinant, jacobian, point_geometry};
@@ -50,7 +50,7 @@ pub struct Element<'a> {
     pub formulation: Formulation,
     /// Coordinates of its nodes, m.
     pub coords: &'a [[f64; 3]],
-    /// Stress over strain, Pa, at each point of its rule, or once for all of them.
+    /// Stress over strain, Pa: one for all points, or one for each point of the rule of its formulation.
     pub d: &'a [[Voigt; 6]],
 }
 
@@ -58,7 +58,6 @@ pub struct Element<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct GeneralElement {
     n_nodes: usize,
-    /// At each point, or once.
     d: Vec<[Voigt; 6]>,
     /// Weight times det J of each point, m3.
     volume: Vec<f64>,
@@ -68,7 +67,7 @@ pub struct GeneralElement {
     hourglass: Option<Hourglass>,
 }
 
-/// What stresses at rest do to the incompatible modes.
+/// What initial strains do to the incompatible modes.
 #[derive(Clone, Debug)]
 struct Modes {
     /// Strains of the nine modes at each point, 1/m.
@@ -154,13 +153,13 @@ impl GeneralElement {
         min_det
     }
 
-    fn n_dofs(&self) -> usize {
-        3 * self.n_nodes
-    }
-
-    /// Stress over strain at a point, Pa.
+    /// Stress over strain at a point.
     fn d(&self, q: usize) -> &[Voigt; 6] {
         &self.d[q.min(self.d.len() - 1)]
+    }
+
+    fn n_dofs(&self) -> usize {
+        3 * self.n_nodes
     }
 
     /// Number of quadrature points.
@@ -298,9 +297,10 @@ impl GeneralElement {
         }
     }
 
-    /// Strains at the points under the displacements `u` of the nodes, m. `at_rest` are the stresses at the points of the
-    /// unstrained element, Pa, which the incompatible modes relieve; none if it is empty.
-    pub fn strains_into(&self, u: &[[f64; 3]], at_rest: &[Voigt], into: &mut [Voigt]) {
+    /// Strains at the points under the displacements `u` of the nodes, m. `held` is the stress at each point that would keep
+    /// the element from straining, D times the free strain less the initial stress, Pa, of which the incompatible modes take
+    /// their part; none if it is empty.
+    pub fn strains_into(&self, u: &[[f64; 3]], held: &[Voigt], into: &mut [Voigt]) {
         let u = u[..self.n_nodes].as_flattened();
         for (q, strain) in into.iter_mut().enumerate().take(self.n_points()) {
             *strain = [0.0; 6];
@@ -308,12 +308,12 @@ impl GeneralElement {
                 (0..6).for_each(|i| strain[i] += column[i] * u);
             }
         }
-        let Some(modes) = self.modes.as_ref().filter(|_| !at_rest.is_empty()) else {
+        let Some(modes) = self.modes.as_ref().filter(|_| !held.is_empty()) else {
             return;
         };
         let mut load = SVector::<f64, 9>::zeros();
-        for ((g, stress), volume) in modes.g.iter().zip(at_rest).zip(&self.volume) {
-            (0..9).for_each(|k| load[k] -= volume * dot(&g[k], stress));
+        for ((g, stress), volume) in modes.g.iter().zip(held).zip(&self.volume) {
+            (0..9).for_each(|k| load[k] += volume * dot(&g[k], stress));
         }
         modes.factor.solve_mut(&mut load);
         for (strain, g) in into.iter_mut().zip(&modes.g) {

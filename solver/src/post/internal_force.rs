@@ -5,7 +5,6 @@
 use super::stress::{CellLaw, CellMotion, Deformation, GeneralCell, node_slabs};
 use crate::assembly::slabs::cells_touching;
 use crate::element::formulation::rule;
-use crate::element::general::MAX_POINTS;
 use crate::element::geometry::dot;
 use crate::element::{MAX_NODES, Tabulation};
 use crate::material::Isotropic;
@@ -41,7 +40,7 @@ pub fn internal_force(model: &Model, u: &[f64]) -> Vec<f64> {
 /// Internal forces of one cell at its nodes; the fourth number of each is 0, for the sake of vector registers.
 fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     if let Some(general) = deformation.general(cell) {
-        return general_force(deformation, cell, &general);
+        return general_force(&general);
     }
     let (cell_type, formulation) = deformation.element_of(cell);
     let table = Tabulation::of(cell_type, rule(formulation));
@@ -87,18 +86,8 @@ fn force_of_stress(
 }
 
 /// Internal forces of a cell with strains of its own.
-fn general_force(
-    deformation: &Deformation,
-    cell: usize,
-    general: &GeneralCell,
-) -> [[f64; 4]; MAX_NODES] {
-    let (cell_type, formulation) = deformation.element_of(cell);
-    let table = Tabulation::of(cell_type, rule(formulation));
-    let law = deformation.law(cell);
-    let mut stresses = [[0.0; 6]; MAX_POINTS];
-    for q in 0..general.element.n_points() {
-        stresses[q] = law.stress(table, q, &general.strains[q]);
-    }
+fn general_force(general: &GeneralCell) -> [[f64; 4]; MAX_NODES] {
+    let stresses: Vec<[f64; 6]> = general.stresses().collect();
     let mut force = [[0.0; 3]; MAX_NODES];
     general
         .element
@@ -107,7 +96,8 @@ fn general_force(
 }
 
 /// Collective. Elastic energy, J: half the integral of stress times elastic strain (total less thermal and initial); an
-/// initial stress counts with its work, hourglass control with its energy. Its derivative is the internal force. `u` is the displacement, m, 3 a local node.
+/// initial stress counts with its work. Its derivative is the internal force. `u` is the displacement, m, 3 a local node.
+/// Hourglass control adds its energy.
 pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
     let deformation = Deformation::new(model, u);
     let n = model.mesh.n_owned_cells;
@@ -124,25 +114,26 @@ pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
 
 /// Elastic energy of one cell.
 fn cell_energy(deformation: &Deformation, cell: usize) -> f64 {
+    if let Some(general) = deformation.general(cell) {
+        let element = &general.element;
+        let points = general.strains.iter().zip(element.volumes());
+        let of_points = points
+            .zip(&general.laws)
+            .map(|((strain, volume), law)| volume * law.energy(strain));
+        return of_points.sum::<f64>() + element.hourglass_energy(&general.u);
+    }
     let (cell_type, formulation) = deformation.element_of(cell);
     let table = Tabulation::of(cell_type, rule(formulation));
-    let law = deformation.law(cell);
-    let density = |q: usize, strain: &[f64; 6]| match &law {
-        CellLaw::Uniform(law, change) => 0.5 * work(law, *change, strain),
-        CellLaw::ByPoint(law) => law.at(table.points[q].xi, table.shape(q)).energy(strain),
-    };
-    let mut energy = 0.0;
-    if let Some(general) = deformation.general(cell) {
-        let volumes = general.element.volumes().iter().zip(&general.strains);
-        for (q, (volume, strain)) in volumes.enumerate() {
-            energy += volume * density(q, strain);
-        }
-        return energy + general.element.hourglass_energy(&general.u);
-    }
     let motion = deformation.gather(cell);
+    let law = deformation.law(cell);
+    let mut energy = 0.0;
     for (q, point) in table.points.iter().enumerate() {
         let state = motion.at(table.grad(q));
-        energy += point.weight * state.det_jac * density(q, &state.strain);
+        let density = match &law {
+            CellLaw::Uniform(law, change) => 0.5 * work(law, *change, &state.strain),
+            CellLaw::ByPoint(law) => law.at(point.xi, table.shape(q)).energy(&state.strain),
+        };
+        energy += point.weight * state.det_jac * density;
     }
     energy
 }

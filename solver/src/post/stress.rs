@@ -6,9 +6,9 @@
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
 use crate::assembly::Slabs;
-use crate::conditions::{CellConditions, Conditions};
+use crate::conditions::{CellConditions, Conditions, PointLaw};
 use crate::element::formulation::{is_plain, recovery_rule, rule};
-use crate::element::general::MAX_POINTS;
+use crate::element::general::{Element, MAX_POINTS};
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
 use crate::element::{Formulation, GeneralElement, MAX_NODES, Tabulation};
 use crate::material::Isotropic;
@@ -75,25 +75,13 @@ impl<'a> Deformation<'a> {
         }
     }
 
-    /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
-    pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
-        let (cell_type, formulation) = self.element_of(cell);
-        let table = Tabulation::of(cell_type, recovery_rule(formulation));
-        let (mut tensors, n_points) = self.recovery_strains(cell);
-        let law = self.law(cell);
-        for (q, tensor) in tensors[..n_points].iter_mut().enumerate() {
-            *tensor = law.stress(table, q, tensor);
-        }
-        (tensors, n_points)
-    }
-
     /// Type and formulation of a cell.
     pub fn element_of(&self, cell: usize) -> (CellType, Formulation) {
         let types = &self.model.mesh.cells.types;
         (types[cell], self.model.cell_formulation[cell])
     }
 
-    /// A cell whose strains are not just those of its shape functions, with the strains at its points; `None` for the
+    /// A cell whose strains are not just those of its shape functions, with strains and laws at its points; `None` for the
     /// others ([`is_plain`]).
     pub fn general(&self, cell: usize) -> Option<GeneralCell> {
         let (cell_type, formulation) = self.element_of(cell);
@@ -101,14 +89,23 @@ impl<'a> Deformation<'a> {
             return None;
         }
         let motion = self.gather(cell);
-        let mut at_rest = [[0.0; 6]; MAX_POINTS];
-        let coords = &motion.x[..cell_type.n_nodes()];
-        let element = self.conditions.general(cell, coords, &mut at_rest);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let of_cell = self.conditions.of_cell(cell);
+        let laws: Vec<PointLaw> = of_cell.at_points(table).collect();
+        let mut element = GeneralElement::default();
+        element.set(&Element {
+            cell_type,
+            formulation,
+            coords: &motion.x[..cell_type.n_nodes()],
+            d: &laws.iter().map(|law| law.d).collect::<Vec<_>>(),
+        });
         let mut strains = [[0.0; 6]; MAX_POINTS];
-        element.strains_into(&motion.u, &at_rest[..element.n_points()], &mut strains);
+        let held: Vec<[f64; 6]> = laws.iter().map(PointLaw::held_stress).collect();
+        element.strains_into(&motion.u, &held, &mut strains);
         Some(GeneralCell {
             element,
             strains,
+            laws,
             u: motion.u,
         })
     }
@@ -139,6 +136,38 @@ impl<'a> Deformation<'a> {
         let table = Tabulation::of(cell_type, rule(formulation));
         let motion = self.gather(cell);
         into.extend((0..table.n_points()).map(|q| motion.at(table.grad(q)).strain));
+    }
+
+    /// Stresses, Pa, at the points of [`Deformation::integration_strains`], appended to `into`.
+    pub fn integration_stresses(&self, cell: usize, into: &mut Vec<[f64; 6]>) {
+        if let Some(general) = self.general(cell) {
+            into.extend(general.stresses());
+            return;
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let (motion, law) = (self.gather(cell), self.law(cell));
+        let stress = |q: usize| law.stress(table, q, &motion.at(table.grad(q)).strain);
+        into.extend((0..table.n_points()).map(stress));
+    }
+
+    /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
+    pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
+        if let Some(general) = self.general(cell) {
+            let mut stresses = [[0.0; 6]; MAX_RECOVERY_POINTS];
+            for (into, stress) in stresses.iter_mut().zip(general.stresses()) {
+                *into = stress;
+            }
+            return (stresses, general.element.n_points());
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, recovery_rule(formulation));
+        let (mut tensors, n_points) = self.recovery_strains(cell);
+        let law = self.law(cell);
+        for (q, tensor) in tensors[..n_points].iter_mut().enumerate() {
+            *tensor = law.stress(table, q, tensor);
+        }
+        (tensors, n_points)
     }
 
     /// Strains at the recovery points of a cell, in the order of their rule ([`recovery_rule`]), and their number.
@@ -185,8 +214,17 @@ pub struct GeneralCell {
     pub element: GeneralElement,
     /// Strains at its points.
     pub strains: [[f64; 6]; MAX_POINTS],
+    /// Laws at its points.
+    pub laws: Vec<PointLaw>,
     /// Displacements of its nodes, m.
     pub u: [[f64; 3]; MAX_NODES],
+}
+
+impl GeneralCell {
+    /// Stresses at its points, Pa.
+    pub fn stresses(&self) -> impl Iterator<Item = [f64; 6]> {
+        (self.laws.iter().zip(&self.strains)).map(|(law, strain)| law.stress(strain))
+    }
 }
 
 /// Coordinates and displacements of the nodes of one cell, m.
