@@ -62,6 +62,8 @@ const UNITS: &[(&str, &str)] = &[
     ("transform.b", "m"),
     ("coupling.system.a", "m"),
     ("coupling.system.b", "m"),
+    ("equation.constant", "m"),
+    ("equation.terms.coefficient", "1"),
     ("tie.position_tolerance", "m"),
     ("cyclic_symmetry.origin", "m"),
     ("cyclic_symmetry.axis", "1"),
