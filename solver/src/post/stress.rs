@@ -85,7 +85,7 @@ impl<'a> Deformation<'a> {
     /// others ([`is_plain`]).
     pub fn general(&self, cell: usize) -> Option<GeneralCell> {
         let (cell_type, formulation) = self.element_of(cell);
-        if is_plain(cell_type, formulation) {
+        if is_plain(formulation) {
             return None;
         }
         let motion = self.gather(cell);
