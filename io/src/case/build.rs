@@ -2,15 +2,16 @@
 //!
 //! Invariant: pure; the same text gives the same case or the same error on every rank.
 
+use super::build_links;
 use super::build_material::{material, orientation, temperature};
 use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
-    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection,
-    SetDefinition, SolverOptions,
+    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, Origins,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, PrintKind, PrintQuantity,
+    PrintRequest, PrintTotals, Probe, ProbeAt, Reductions, Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     let case = Case {
         path: source.path.to_path_buf(),
         overrides: source.overrides.to_vec(),
+        origins: Origins::default(),
         title: root.text("title")?.unwrap_or_default(),
         units: root.text("units")?.unwrap_or_default(),
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
@@ -30,6 +32,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         elements: each(&root, "element", element)?,
         orientations: each(&root, "orientation", orientation)?,
         constraints: each(&root, "constraint", constraint)?,
+        links: build_links::links(&root)?,
         loads: each(&root, "load", load)?,
         temperatures: each(&root, "temperature", temperature)?,
         sets: each(&root, "set", set)?,
@@ -38,6 +41,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         output: output(root.section("output")?)?,
         probes: each(&root, "probe", probe)?,
         checks: each(&root, "check", check)?,
+        prints: each(&root, "print", print)?,
     };
     if case.materials.is_empty() {
         return root.required("material", None);
@@ -46,7 +50,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     Ok(case)
 }
 
-fn each<T>(
+pub(super) fn each<T>(
     root: &Section<'_>,
     key: &'static str,
     build: impl Fn(&Section<'_>) -> Result<T>,
@@ -63,6 +67,15 @@ pub(super) fn name(section: &Section<'_>) -> Result<String> {
         ));
     }
     Ok(name)
+}
+
+/// `name` of a set that a table makes up; empty if it is left out.
+pub(super) fn name_of_set(section: &Section<'_>) -> Result<String> {
+    if section.has("name") {
+        name(section)
+    } else {
+        Ok(String::new())
+    }
 }
 
 fn mesh_input(section: &Section<'_>, case_path: &Path) -> Result<MeshInput> {
@@ -127,19 +140,24 @@ fn element(section: &Section<'_>) -> Result<ElementInput> {
 
 fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
     let on = section.required("on", section.names("on")?)?;
-    let displacement = section.required("displacement", section.displacement("displacement")?)?;
-    if displacement == [None; 3] {
-        let error = section.error(
-            section.place_of("displacement"),
-            "all components of `displacement` are \"free\"",
-        );
-        return Err(error
-            .expected("at least one number")
-            .advice("leave the constraint out if nothing is to be held"));
+    if !section.has("displacement") && !section.has("rotation") {
+        return section.required("displacement", None);
     }
+    let prescribed = |key: &'static str| {
+        let values = section.displacement(key)?;
+        if values == Some([None; 3]) {
+            let what = format!("all components of `{key}` are \"free\"");
+            let error = section.error(section.place_of(key), what);
+            return Err(error
+                .expected("at least one number")
+                .advice("leave the constraint out if nothing is to be held"));
+        }
+        Ok(values.unwrap_or_default())
+    };
     Ok(ConstraintInput {
         on,
-        displacement,
+        displacement: prescribed("displacement")?,
+        rotation: prescribed("rotation")?,
         place: section.place_of("on"),
     })
 }
@@ -167,6 +185,7 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
             field => LoadKind::PressureField(field),
         },
         "force" => LoadKind::Force(vector("force")?),
+        "moment" => LoadKind::Moment(vector("moment")?),
         "body_force" => LoadKind::BodyForce(vector("body_force")?),
         "gravity" => LoadKind::Gravity(vector("gravity")?),
         "nodal_force" => LoadKind::NodalForce(vector("nodal_force")?),
@@ -319,6 +338,34 @@ fn output(section: Option<Section<'_>>) -> Result<OutputOptions> {
     );
     set_if(&mut options.report, section.flag("report")?);
     Ok(options)
+}
+
+fn print(section: &Section<'_>) -> Result<PrintRequest> {
+    let kind = section.required("kind", section.choice("kind", &PrintKind::NAMES)?)?;
+    let all = PrintQuantity::ALL.map(|(name, quantity, _)| (name, quantity));
+    let quantities = section.required("quantities", section.choices("quantities", &all)?)?;
+    if let Some(other) = quantities.iter().find(|quantity| quantity.kind() != kind) {
+        let what = format!(
+            "{} is no quantity of kind \"{}\"",
+            other.name(),
+            kind.name()
+        );
+        let fitting = PrintQuantity::ALL.iter().filter(|(_, _, of)| *of == kind);
+        let fitting: Vec<&str> = fitting.map(|(name, _, _)| *name).collect();
+        let error = section.error(section.place_of("quantities"), what);
+        return Err(error.expected(format!("some of {}", fitting.join(", "))));
+    }
+    Ok(PrintRequest {
+        kind,
+        set: section.required("set", section.text("set")?)?,
+        quantities,
+        global: section.flag("global")?.unwrap_or(true),
+        totals: section
+            .choice("totals", &PrintTotals::NAMES)?
+            .unwrap_or_default(),
+        name: section.text("name")?.unwrap_or_default(),
+        place: section.place_of("set"),
+    })
 }
 
 fn set_if<T>(target: &mut T, value: Option<T>) {

@@ -332,11 +332,7 @@ mod tests {
             .map(|(young, i)| Material::isotropic(&format!("{i}"), young, 0.0, 0.0))
             .to_vec();
         for x in &mut model.mesh.coords {
-            x[2] = if (x[2] - 1.0).abs() < 0.125 {
-                1.0
-            } else {
-                x[2]
-            };
+            x[2] = if (x[2] - 1.0).abs() < 0.3 { 1.0 } else { x[2] };
         }
         let height = |cell: usize| {
             let nodes = model.mesh.cells.nodes_of(cell);
