@@ -58,20 +58,18 @@ fn model(cell_type: CellType, n: usize) -> Result<Model> {
         origin: [0.0; 3],
     };
     let (mesh, _) = distribute_slices(&comm, generate_slice(&spec, &comm, None)?, None)?;
-    let steel = Material {
-        name: "steel".to_owned(),
-        young: 1.0,
-        poisson: 0.3,
-        density: 1.0,
-        expansion: 0.0,
-    };
+    let steel = Material::isotropic("steel", 1.0, 0.3, 0.0);
     let cells = (0..mesh.n_cells() as u32).collect();
     Ok(Model {
         cell_material: vec![0; mesh.n_cells()],
         cell_formulation: vec![Formulation::Full; mesh.n_cells()],
         mesh,
         materials: vec![steel],
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         fixed: Vec::new(),
+        links: Default::default(),
         loads: vec![Load::BodyForce {
             cells,
             body_force: [0.0, 0.0, -1.0],

@@ -67,8 +67,9 @@ fn cube(comm: &Comm, element: &str, n: usize) -> Result<Prepared> {
         ],
         ..Request::default()
     };
-    let case = load_case(comm, &request)?;
-    prepare(comm, case, &request, &mut Log::new(false))
+    let mut log = Log::new(false);
+    let (case, deck) = load_case(comm, &request, &mut log)?;
+    prepare(comm, case, deck, &request, &mut log)
 }
 
 /// Matrix and right-hand side of the prepared case.
@@ -89,7 +90,7 @@ fn multigrid(comm: &Comm, prepared: &Prepared, matrix: &DistMatrix<3>) -> Result
     let fixed = model.fixed.iter().map(|(dof, _)| *dof);
     let parents = corner_parents(comm, &model.mesh);
     let nodes = NodeData {
-        near_nullspace: rigid_body_modes(comm, coords, fixed),
+        near_nullspace: rigid_body_modes(comm, coords, fixed, &[]),
         parents: parents.as_deref(),
     };
     Amg::new(comm, matrix, nodes, &AmgOptions::default())

@@ -44,14 +44,12 @@ fn model(n: usize) -> Result<Model> {
             .flat_map(|node| (0..3).map(move |c| (3 * node as u32 + c, 0.0)))
             .collect(),
         mesh,
-        materials: vec![Material {
-            name: "unit".to_owned(),
-            young: 1.0,
-            poisson: 0.3,
-            density: 1.0,
-            expansion: 0.0,
-        }],
+        materials: vec![Material::isotropic("unit", 1.0, 0.3, 0.0)],
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         loads: Vec::new(),
+        links: Default::default(),
     })
 }
 
@@ -75,7 +73,7 @@ fn measure(rounds: usize, n: usize) -> Result<()> {
         let matrix = DistMatrix::new(&comm, model.mesh.nodes.clone(), rows.lower, rows.ghost);
         lap(&mut times);
         let fixed = model.fixed.iter().map(|(dof, _)| *dof);
-        let near_nullspace = rigid_body_modes(&comm, &model.mesh.coords, fixed);
+        let near_nullspace = rigid_body_modes(&comm, &model.mesh.coords, fixed, &[]);
         lap(&mut times);
         let nodes = NodeData {
             near_nullspace,

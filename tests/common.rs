@@ -206,13 +206,7 @@ pub(crate) fn held_model(mesh: LocalMesh, field: impl Fn([f64; 3]) -> [f64; 3]) 
                 .map(|(c, u)| ((3 * node + c) as u32, u)),
         );
     }
-    let material = Material {
-        name: "m".to_owned(),
-        young: YOUNG,
-        poisson: POISSON,
-        density: 0.0,
-        expansion: 0.0,
-    };
+    let material = Material::isotropic("m", YOUNG, POISSON, 0.0);
     let cell_material = vec![0; mesh.n_cells()];
     let cell_formulation = vec![Formulation::Full; mesh.n_cells()];
     Model {
@@ -220,7 +214,11 @@ pub(crate) fn held_model(mesh: LocalMesh, field: impl Fn([f64; 3]) -> [f64; 3]) 
         mesh,
         materials: vec![material],
         cell_material,
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         fixed,
         loads: Vec::new(),
+        links: Default::default(),
     }
 }

@@ -64,20 +64,18 @@ impl Problem {
             SideLoad::Traction(traction) => Load::Traction { faces, traction },
             SideLoad::Pressure(pressure) => Load::Pressure { faces, pressure },
         };
-        let material = Material {
-            name: "m".to_owned(),
-            young: self.young,
-            poisson: self.poisson,
-            density: 0.0,
-            expansion: 0.0,
-        };
+        let material = Material::isotropic("m", self.young, self.poisson, 0.0);
         let model = Model {
             cell_material: vec![0; mesh.n_cells()],
             cell_formulation: vec![formulation; mesh.n_cells()],
             mesh,
             materials: vec![material],
+            orientations: Vec::new(),
+            cell_orientation: Vec::new(),
+            temperatures: None,
             fixed,
             loads: vec![load],
+            links: Default::default(),
         };
         (model, places)
     }

@@ -117,7 +117,7 @@ pub fn locking_warnings(
         .materials
         .iter()
         .enumerate()
-        .filter(|(_, m)| m.poisson > LOCKING_POISSON)
+        .filter(|(_, m)| m.poisson().is_some_and(|nu| nu > LOCKING_POISSON))
     {
         for cell_type in [
             CellType::Tet4,
@@ -140,7 +140,7 @@ pub fn locking_warnings(
                 warnings.push(format!(
                     "material \"{}\" is nearly incompressible (poisson {}) in {n} {cell_type} elements, which lock \
                      there: displacements come out several times too small; {advice}",
-                    material.name, material.poisson
+                    material.name, material.poisson().unwrap_or_default()
                 ));
             }
         }

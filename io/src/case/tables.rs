@@ -6,16 +6,31 @@
 //! Invariant: a table of constants; reads nothing and builds nothing.
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
+use super::link_tables::{COUPLING, CYCLIC, EQUATION, MPC, NODE, RIGID_BODY, TIE, TRANSFORM};
 use super::{
-    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, PrintKind,
+    PrintQuantity, PrintTotals, Reductions,
 };
 use fem_mesh::CellType;
+use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
 
-const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
+mod materials;
+
+pub(super) const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
     while i < N {
         names[i] = pairs[i].0;
+        i += 1;
+    }
+    names
+}
+
+const fn print_quantities() -> [&'static str; PrintQuantity::ALL.len()] {
+    let mut names = [""; PrintQuantity::ALL.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = PrintQuantity::ALL[i].0;
         i += 1;
     }
     names
@@ -39,6 +54,9 @@ static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
 static PARTITIONERS: [&str; 3] = names(&Partitioner::NAMES);
 static BALANCES: [&str; 2] = names(&Balance::NAMES);
+static PRINT_KINDS: [&str; 3] = names(&PrintKind::NAMES);
+static PRINT_TOTALS: [&str; 3] = names(&PrintTotals::NAMES);
+static PRINT_QUANTITIES: [&str; 13] = print_quantities();
 static FIELDS: [&str; 6] = names(&Field::NAMES);
 
 const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
@@ -51,11 +69,11 @@ const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) ->
 }
 
 use Kind::{
-    Bound, Choice, Choices, Count, CountOrAuto, Counts, Displacement, Flag, Names, Number, Table,
-    Tables, Text, Vector,
+    Bound, Choice, Choices, Count, CountOrAuto, Counts, Displacement, Flag, Names, Number, Numbers,
+    Table, Tables, Text, Vector,
 };
 use Need::{Default, Optional, Required};
-use Range::{Any, Between, NonNegative, Positive};
+use Range::{Any, Between, Positive};
 
 pub(crate) static ROOT: TableSpec = TableSpec {
     path: "",
@@ -75,18 +93,44 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("material", Tables(&MATERIAL), Required, MATERIAL.about),
         key("element", Tables(&ELEMENT), Optional, ELEMENT.about),
         key(
+            "orientation",
+            Tables(&ORIENTATION),
+            Optional,
+            ORIENTATION.about,
+        ),
+        key(
             "constraint",
             Tables(&CONSTRAINT),
             Optional,
             CONSTRAINT.about,
         ),
+        key("node", Tables(&NODE), Optional, NODE.about),
+        key("transform", Tables(&TRANSFORM), Optional, TRANSFORM.about),
+        key("equation", Tables(&EQUATION), Optional, EQUATION.about),
+        key("coupling", Tables(&COUPLING), Optional, COUPLING.about),
+        key(
+            "rigid_body",
+            Tables(&RIGID_BODY),
+            Optional,
+            RIGID_BODY.about,
+        ),
+        key("tie", Tables(&TIE), Optional, TIE.about),
+        key("cyclic_symmetry", Tables(&CYCLIC), Optional, CYCLIC.about),
+        key("mpc", Tables(&MPC), Optional, MPC.about),
         key("load", Tables(&LOAD), Optional, LOAD.about),
+        key(
+            "temperature",
+            Tables(&TEMPERATURE),
+            Optional,
+            TEMPERATURE.about,
+        ),
         key("set", Tables(&SET), Optional, SET.about),
         key("solver", Table(&SOLVER), Optional, SOLVER.about),
         key("parallel", Table(&PARALLEL), Optional, PARALLEL.about),
         key("output", Table(&OUTPUT), Optional, OUTPUT.about),
         key("probe", Tables(&PROBE), Optional, PROBE.about),
         key("check", Tables(&CHECK), Optional, CHECK.about),
+        key("print", Tables(&PRINT), Optional, PRINT.about),
     ],
 };
 
@@ -158,53 +202,6 @@ static ANALYSIS: TableSpec = TableSpec {
     )],
 };
 
-static MATERIAL: TableSpec = TableSpec {
-    path: "material",
-    title: "[[material]]",
-    about: "A linear, isotropic material. Every element needs exactly one.",
-    one_of: &[],
-    keys: &[
-        key("name", Text, Required, "Unique name."),
-        key(
-            "elements",
-            Names,
-            Default("\"all\""),
-            "Element set or list of element sets.",
-        ),
-        key("young", Number(Positive), Required, "Young's modulus."),
-        key(
-            "poisson",
-            Number(Between(-1.0, 0.5)),
-            Required,
-            "Poisson's ratio.",
-        ),
-        key(
-            "density",
-            Number(NonNegative),
-            Optional,
-            "Mass per volume; needed by gravity and centrifugal loads.",
-        ),
-        key(
-            "expansion",
-            Number(Any),
-            Optional,
-            "Thermal expansion per kelvin; needed by temperature_change.",
-        ),
-        key(
-            "conductivity",
-            Number(Positive),
-            Optional,
-            "Thermal conductivity; not used by statics.",
-        ),
-        key(
-            "specific_heat",
-            Number(Positive),
-            Optional,
-            "Heat capacity per mass; not used by statics.",
-        ),
-    ],
-};
-
 static ELEMENT: TableSpec = TableSpec {
     path: "element",
     title: "[[element]]",
@@ -229,7 +226,7 @@ static ELEMENT: TableSpec = TableSpec {
 static CONSTRAINT: TableSpec = TableSpec {
     path: "constraint",
     title: "[[constraint]]",
-    about: "Prescribed displacement of sets.",
+    about: "Prescribed displacement of sets, and rotation of reference nodes.",
     one_of: &[],
     keys: &[
         key(
@@ -241,8 +238,14 @@ static CONSTRAINT: TableSpec = TableSpec {
         key(
             "displacement",
             Displacement,
-            Required,
+            Optional,
             "A number fixes that component, \"free\" leaves it.",
+        ),
+        key(
+            "rotation",
+            Displacement,
+            Optional,
+            "The same for the rotations of reference nodes; one of both is needed.",
         ),
     ],
 };
@@ -255,10 +258,14 @@ static LOAD: TableSpec = TableSpec {
         "traction",
         "pressure",
         "force",
+        "moment",
         "body_force",
         "gravity",
         "centrifugal",
         "temperature_change",
+        "nodal_force",
+        "initial_stress",
+        "initial_strain",
     ],
     keys: &[
         key(
@@ -275,7 +282,7 @@ static LOAD: TableSpec = TableSpec {
         ),
         key(
             "pressure",
-            Number(Any),
+            Kind::Field(&FIELD),
             Optional,
             "Pressure on a face set; positive pushes into the surface.",
         ),
@@ -284,6 +291,12 @@ static LOAD: TableSpec = TableSpec {
             Vector(Any),
             Optional,
             "Total force: over faces by area, over a node set evenly.",
+        ),
+        key(
+            "moment",
+            Vector(Any),
+            Optional,
+            "Total moment on the reference nodes of a set, evenly.",
         ),
         key(
             "body_force",
@@ -307,7 +320,25 @@ static LOAD: TableSpec = TableSpec {
             "temperature_change",
             Number(Any),
             Optional,
-            "Change of temperature of an element set.",
+            "Change of temperature of an element set, beside that of [[temperature]].",
+        ),
+        key(
+            "nodal_force",
+            Vector(Any),
+            Optional,
+            "The same force on each node of a node set.",
+        ),
+        key(
+            "initial_stress",
+            Numbers(&[6]),
+            Optional,
+            "Stress of an element set before it deforms: xx, yy, zz, xy, yz, zx in global axes.",
+        ),
+        key(
+            "initial_strain",
+            Numbers(&[6]),
+            Optional,
+            "Strain at which an element set is free of stress: xx, yy, zz, xy, yz, zx (engineering shear) in global axes.",
         ),
     ],
 };
@@ -500,6 +531,51 @@ static PROBE: TableSpec = TableSpec {
             Choice(&FIELDS),
             Required,
             "Stress and strain: xx, yy, zz, xy, yz, zx.",
+        ),
+    ],
+};
+
+static PRINT: TableSpec = TableSpec {
+    path: "print",
+    title: "[[print]]",
+    about: "Numbers for the `.dat` file beside the results, in the layout of CalculiX.",
+    one_of: &[],
+    keys: &[
+        key(
+            "kind",
+            Choice(&PRINT_KINDS),
+            Required,
+            "What the table goes over: nodes of a set, integration points of elements, or a face set as one section.",
+        ),
+        key(
+            "set",
+            Text,
+            Required,
+            "Node set, element set or face set, by the kind.",
+        ),
+        key(
+            "quantities",
+            Choices(&PRINT_QUANTITIES),
+            Required,
+            "Nodes: U, RF, NT; elements: S, E, ME, COORD, ENER, ELSE, EVOL; section: SOF, SOM, SOAREA, which give one table.",
+        ),
+        key(
+            "global",
+            Flag,
+            Default("true"),
+            "Global axes, or else those of the `[[transform]]` of a node and the `[[orientation]]` of an element.",
+        ),
+        key(
+            "totals",
+            Choice(&PRINT_TOTALS),
+            Default("\"no\""),
+            "Whether sums over the set are printed, of RF, ELSE and EVOL.",
+        ),
+        key(
+            "name",
+            Text,
+            Default("\"\""),
+            "Name of a section, for the reader of the case.",
         ),
     ],
 };

@@ -4,7 +4,9 @@
 //! the case named as `case.toml`), `code.txt` (exit code), and `overrides.txt` (a `--set` per line) where there are
 //! any. The system tests give the same folders to the program.
 
-use super::{Case, Field, LoadKind, MeshSource, Method, ProbeAt, Selection, load_text, parse};
+use super::{
+    Case, ElasticInput, Field, LoadKind, MeshSource, Method, ProbeAt, Selection, load_text, parse,
+};
 use crate::check::{SetCatalog, SetKind, check_against_sets, check_definitions};
 use fem_mesh::Result;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,7 @@ fn a_case_is_read_as_it_is_written() {
         "pressure",
         "traction",
         "force",
+        "moment",
         "body_force",
         "gravity",
         "centrifugal",
@@ -71,7 +74,7 @@ fn a_case_is_read_as_it_is_written() {
 fn byte_order_mark_and_windows_line_ends_do_no_harm() {
     let text = format!("\u{feff}{}", FILE.replace('\n', "\r\n"));
     let case = parse(Path::new("case.toml"), &text).unwrap();
-    assert_eq!(case.loads.len(), 7);
+    assert_eq!(case.loads.len(), 8);
     let error = parse(Path::new("case.toml"), &text.replace("young", "yuong")).unwrap_err();
     assert!(
         error
@@ -96,8 +99,14 @@ fn overrides_reach_tables_lists_and_named_entries() {
     assert_eq!(case.solver.tolerance, 1e-6);
     assert_eq!(case.loads[1].kind, LoadKind::Traction([1.0, 2.0, 3.0]));
     assert_eq!(
-        (case.materials[0].young, case.title.as_str()),
-        (70e9, "Two words")
+        (case.materials[0].elastic[0].value, case.title.as_str()),
+        (
+            ElasticInput::Isotropic {
+                young: 70e9,
+                poisson: 0.3
+            },
+            "Two words"
+        )
     );
     let case = with_overrides(
         BOX,
@@ -128,7 +137,7 @@ fn a_bad_override_is_named_and_the_places_in_the_file_stay() {
         ("mesh.scale.x=1", "`scale` is 0.001 and has no key `x`"),
         (
             "load.9.pressure=1",
-            "`load` has 7 entries, numbered from 0, and none is `9`",
+            "`load` has 8 entries, numbered from 0, and none is `9`",
         ),
         (
             "solver.tolerance=2",
@@ -161,7 +170,6 @@ fn what_is_no_case_file_is_told_apart() {
     };
     assert!(message("missing.toml", None).contains("there is no such file"));
     assert!(message("missing.inp", None).contains("there is no such file"));
-    assert!(message("model.INP", Some(b"*NODE\n")).contains("deck"));
     assert!(message("part.msh", Some(b"$MeshFormat\n")).contains("this is a mesh file"));
     assert!(
         message("latin.toml", Some(b"a = 1\ntitle = \"\xe9\"\n"))

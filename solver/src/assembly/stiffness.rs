@@ -8,11 +8,11 @@
 
 use super::pattern::{BlockRows, Pattern, SlabPositions, is_stored};
 use super::slabs::cells_touching;
+use crate::conditions::Conditions;
 use crate::element::formulation::{is_batched, rule};
 use crate::element::general::Element;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
-use crate::element::{GeneralElement, Hourglass, MAX_NODES, Purpose};
-use crate::material::{Elastic, Isotropic};
+use crate::element::{GeneralElement, Hourglass, MAX_NODES, Purpose, Tabulation};
 use crate::model::Model;
 use fem_mesh::{CellType, Comm, Error, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -100,37 +100,27 @@ fn check_orientation(comm: &Comm, inverted: Vec<u64>) -> Result<()> {
 /// Laws and formulations of the cells of a model.
 struct CellLaws<'a> {
     model: &'a Model,
-    isotropic: Vec<Isotropic>,
+    conditions: Conditions<'a>,
 }
 
 impl<'a> CellLaws<'a> {
     fn new(model: &'a Model) -> Self {
         CellLaws {
             model,
-            isotropic: model.materials.iter().map(Isotropic::new).collect(),
+            conditions: Conditions::new(model),
         }
-    }
-
-    fn isotropic(&self, cell: usize) -> Option<&Isotropic> {
-        self.isotropic
-            .get(usize::from(self.model.cell_material[cell]))
     }
 
     /// Cells of one kind are computed in batches; `None` for those that are computed alone.
     fn kind(&self, cell: usize) -> Option<(CellType, Purpose)> {
         let cell_type = self.model.mesh.cells.types[cell];
         let formulation = self.model.cell_formulation[cell];
-        let in_batches = is_batched(cell_type, formulation) && self.isotropic(cell).is_some();
+        let in_batches = is_batched(cell_type, formulation) && self.conditions.lame(cell).is_some();
         in_batches.then(|| (cell_type, rule(formulation)))
     }
 
     fn lame(&self, cell: usize) -> [f64; 2] {
-        self.isotropic(cell)
-            .map_or([0.0; 2], |law| [law.lambda, law.mu])
-    }
-
-    fn elastic(&self, cell: usize) -> Elastic {
-        Elastic::from(self.isotropic[usize::from(self.model.cell_material[cell])])
+        self.conditions.lame(cell).unwrap_or_default()
     }
 }
 
@@ -255,11 +245,13 @@ impl Chunk {
         self.reserve(end);
         let mut coords = [[0.0; 3]; MAX_NODES];
         mesh.gather_coords(cell, &mut coords);
+        let formulation = laws.model.cell_formulation[cell];
+        let table = Tabulation::of(cell_type, rule(formulation));
         let min_det = self.general.set(&Element {
             cell_type,
-            formulation: laws.model.cell_formulation[cell],
+            formulation,
             coords: &coords[..cell_type.n_nodes()],
-            law: &laws.elastic(cell),
+            d: &laws.conditions.of_cell(cell).stiffness_at(table),
         });
         if min_det > 0.0 {
             self.general.stiffness_into(&mut self.stiffness[begin..end]);

@@ -9,6 +9,13 @@ use fem_mesh::{CellFace, CellType, Cells, Comm, IndexMap, LocalMesh, Mesh};
 use nalgebra::DMatrix;
 use std::collections::BTreeMap;
 
+/// Young's modulus of [`model`], Pa.
+pub(crate) const YOUNG: f64 = 200.0;
+/// Its Poisson's ratio.
+pub(crate) const POISSON: f64 = 0.3;
+/// Its coefficient of thermal expansion, 1/K.
+pub(crate) const EXPANSION: f64 = 1e-3;
+
 /// A box of 1.5 x 1 x 2 with inner nodes moved; mid-side nodes stay halfway between their corners unless `curved`.
 pub(crate) fn distorted_box(cell_type: CellType, cells: [usize; 3], curved: bool) -> Mesh {
     let size = [1.5, 1.0, 2.0];
@@ -160,19 +167,20 @@ pub(crate) fn split(comm: &Comm, mesh: &Mesh) -> LocalMesh {
 /// The mesh of one material, without loads.
 pub(crate) fn model(mesh: LocalMesh) -> Model {
     let material = Material {
-        name: "steel".into(),
-        young: 200.0,
-        poisson: 0.3,
         density: 7.5,
-        expansion: 1e-3,
+        ..Material::isotropic("steel", YOUNG, POISSON, EXPANSION)
     };
     Model {
         cell_material: vec![0; mesh.n_cells()],
         cell_formulation: vec![Formulation::Full; mesh.n_cells()],
         mesh,
         materials: vec![material],
+        orientations: vec![],
+        cell_orientation: vec![],
+        temperatures: None,
         fixed: vec![],
         loads: vec![],
+        links: Default::default(),
     }
 }
 

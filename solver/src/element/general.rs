@@ -14,14 +14,13 @@
 //!
 //! Reduced elements resist besides what their points do not see ([`super::hourglass`]).
 //!
-//! Invariant: one element, no mesh; knows a law only as its 6x6 matrix.
+//! Invariant: one element, no mesh; knows a law only as its 6x6 matrix at each point.
 
 use super::formulation::mean_rule;
 use super::geometry::{center, cofactors, determinant, jacobian, point_geometry};
 use super::hourglass::Hourglass;
 use super::quadrature::{Purpose, Tabulation};
 use super::shape::{MAX_NODES, shape_at};
-use crate::material::Elastic;
 use fem_io::case::Formulation;
 use fem_mesh::CellType;
 use nalgebra::{Cholesky, SMatrix, SVector};
@@ -41,15 +40,15 @@ pub struct Element<'a> {
     pub formulation: Formulation,
     /// Coordinates of its nodes, m.
     pub coords: &'a [[f64; 3]],
-    /// Its law.
-    pub law: &'a Elastic,
+    /// Stress over strain, Pa: one for all points, or one for each point of the rule of its formulation.
+    pub d: &'a [[Voigt; 6]],
 }
 
 /// The strain-displacement matrices of one element; keeps its memory from one to the next.
 #[derive(Clone, Debug, Default)]
 pub struct GeneralElement {
     n_nodes: usize,
-    d: [Voigt; 6],
+    d: Vec<[Voigt; 6]>,
     /// Weight times det J of each point, m3.
     volume: Vec<f64>,
     /// Strains of unit displacements, 1/m: component i of node a at point q is entry (q, a, i).
@@ -90,7 +89,8 @@ impl GeneralElement {
     pub fn set(&mut self, element: &Element) -> f64 {
         let cell_type = element.cell_type;
         self.n_nodes = cell_type.n_nodes();
-        self.d = element.law.d;
+        self.d.clear();
+        self.d.extend_from_slice(element.d);
         self.modes = None;
         self.hourglass = None;
         self.b.clear();
@@ -105,7 +105,7 @@ impl GeneralElement {
                 if cell_type == CellType::Hex8 {
                     self.keep_mean_only();
                 }
-                let young = young_of(&self.d);
+                let young = young_of(self.d(0));
                 self.hourglass = Some(Hourglass::new(cell_type, element.coords, young));
             }
             Formulation::BBar => self.average_dilatation(),
@@ -130,6 +130,11 @@ impl GeneralElement {
             self.b.extend(grad.iter().flat_map(|&g| strain_columns(g)));
         }
         min_det
+    }
+
+    /// Stress over strain at a point.
+    fn d(&self, q: usize) -> &[Voigt; 6] {
+        &self.d[q.min(self.d.len() - 1)]
     }
 
     fn n_dofs(&self) -> usize {
@@ -192,7 +197,7 @@ impl GeneralElement {
         let mut k_aa = SMatrix::<f64, 9, 9>::zeros();
         let mut k_au = vec![SVector::<f64, 9>::zeros(); n_dofs];
         for (q, g) in g.iter().enumerate() {
-            let stress = g.map(|g| times(&self.d, &g).map(|s| s * self.volume[q]));
+            let stress = g.map(|g| times(self.d(q), &g).map(|s| s * self.volume[q]));
             for (k, stress) in stress.iter().enumerate() {
                 for (l, g) in g.iter().enumerate() {
                     k_aa[(k, l)] += dot(stress, g);
@@ -227,7 +232,7 @@ impl GeneralElement {
         for (q, &volume) in self.volume.iter().enumerate() {
             let b = self.columns(q);
             for (stress, column) in stress.iter_mut().zip(b) {
-                *stress = times(&self.d, column).map(|s| s * volume);
+                *stress = times(self.d(q), column).map(|s| s * volume);
             }
             let mut place = 0;
             for a in 0..self.n_nodes {
@@ -254,9 +259,10 @@ impl GeneralElement {
         }
     }
 
-    /// Strains at the points under the displacements `u` of the nodes, m. `initial` are the strains at the points that
-    /// cause no stress, of which the incompatible modes take their part; none if it is empty.
-    pub fn strains_into(&self, u: &[[f64; 3]], initial: &[Voigt], into: &mut [Voigt]) {
+    /// Strains at the points under the displacements `u` of the nodes, m. `held` is the stress at each point that would keep
+    /// the element from straining, D times the free strain less the initial stress, Pa, of which the incompatible modes take
+    /// their part; none if it is empty.
+    pub fn strains_into(&self, u: &[[f64; 3]], held: &[Voigt], into: &mut [Voigt]) {
         let u = u[..self.n_nodes].as_flattened();
         for (q, strain) in into.iter_mut().enumerate().take(self.n_points()) {
             *strain = [0.0; 6];
@@ -264,13 +270,12 @@ impl GeneralElement {
                 (0..6).for_each(|i| strain[i] += column[i] * u);
             }
         }
-        let Some(modes) = self.modes.as_ref().filter(|_| !initial.is_empty()) else {
+        let Some(modes) = self.modes.as_ref().filter(|_| !held.is_empty()) else {
             return;
         };
         let mut load = SVector::<f64, 9>::zeros();
-        for ((g, initial), volume) in modes.g.iter().zip(initial).zip(&self.volume) {
-            let stress = times(&self.d, initial);
-            (0..9).for_each(|k| load[k] += volume * dot(&g[k], &stress));
+        for ((g, stress), volume) in modes.g.iter().zip(held).zip(&self.volume) {
+            (0..9).for_each(|k| load[k] += volume * dot(&g[k], stress));
         }
         modes.factor.solve_mut(&mut load);
         for (strain, g) in into.iter_mut().zip(&modes.g) {

@@ -92,17 +92,17 @@ pub fn area_normal(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> [f64; 3] {
     cross(jac.map(|row| row[0]), jac.map(|row| row[1]))
 }
 
-/// Sum of w N_a f(x, normal) over the points of a facet rule, added to `into[a]`: the nodal forces of a surface load
-/// `f` per unit of natural area.
+/// Sum of w N_a f(normal, shape functions) over the points of a facet rule, added to `into[a]`: the nodal forces of a
+/// surface load `f` per unit of natural area.
 #[inline]
 pub fn integrate_facet(
     table: &Tabulation,
     coords: &[[f64; 3]],
     into: &mut [[f64; 3]],
-    f: impl Fn([f64; 3]) -> [f64; 3],
+    f: impl Fn([f64; 3], &[f64]) -> [f64; 3],
 ) {
     for (q, point) in table.points.iter().enumerate() {
-        let value = f(area_normal(coords, table.grad(q)));
+        let value = f(area_normal(coords, table.grad(q)), table.shape(q));
         for (slot, n) in into.iter_mut().zip(table.shape(q)) {
             for i in 0..3 {
                 slot[i] += point.weight * n * value[i];

@@ -5,12 +5,13 @@
 //!
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::{Slabs, temperature_changes};
+use crate::assembly::Slabs;
+use crate::conditions::{CellConditions, Conditions, PointLaw};
 use crate::element::formulation::{is_plain, recovery_rule, rule};
 use crate::element::general::{Element, MAX_POINTS};
-use crate::element::geometry::{cofactors, determinant, dot, jacobian};
+use crate::element::geometry::{cofactors, determinant, dot, interpolate, jacobian};
 use crate::element::{Formulation, GeneralElement, MAX_NODES, Tabulation};
-use crate::material::{Elastic, Isotropic};
+use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::{CellType, LocalMesh};
 
@@ -22,8 +23,25 @@ pub struct Deformation<'a> {
     /// The model.
     pub model: &'a Model,
     displacement: &'a [[f64; 3]],
-    laws: Vec<Isotropic>,
-    temperature_changes: Option<Vec<f64>>,
+    conditions: Conditions<'a>,
+}
+
+/// The law of a cell.
+pub enum CellLaw<'a> {
+    /// A constant isotropic law and one change of temperature, K, say it all.
+    Uniform(Isotropic, f64),
+    /// The law, or what strains the cell, changes from point to point.
+    ByPoint(Box<CellConditions<'a>>),
+}
+
+impl CellLaw<'_> {
+    /// Stress, Pa, at point `q` of a rule for the cell, at which the total strain is `strain`.
+    pub fn stress(&self, table: &Tabulation, q: usize, strain: &[f64; 6]) -> [f64; 6] {
+        match self {
+            CellLaw::Uniform(law, change) => law.stress(strain, *change),
+            CellLaw::ByPoint(law) => law.at(table.points[q].xi, table.shape(q)).stress(strain),
+        }
+    }
 }
 
 impl<'a> Deformation<'a> {
@@ -40,26 +58,21 @@ impl<'a> Deformation<'a> {
         Deformation {
             model,
             displacement,
-            laws: model.materials.iter().map(Isotropic::new).collect(),
-            temperature_changes: temperature_changes(model),
+            conditions: Conditions::new(model),
         }
     }
 
-    /// Law of a cell's material.
-    pub fn law(&self, cell: usize) -> &Isotropic {
-        &self.laws[usize::from(self.model.cell_material[cell])]
+    /// What the materials do.
+    pub fn conditions(&self) -> &Conditions<'a> {
+        &self.conditions
     }
 
-    /// Laws of all materials of the model.
-    pub fn laws(&self) -> &[Isotropic] {
-        &self.laws
-    }
-
-    /// Change of temperature of a cell, K.
-    pub fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes
-            .as_ref()
-            .map_or(0.0, |changes| changes[cell])
+    /// Law of a cell.
+    pub fn law(&self, cell: usize) -> CellLaw<'a> {
+        match self.conditions.uniform(cell) {
+            Some((law, change)) => CellLaw::Uniform(law, change),
+            None => CellLaw::ByPoint(Box::new(self.conditions.of_cell(cell))),
+        }
     }
 
     /// Type and formulation of a cell.
@@ -68,13 +81,7 @@ impl<'a> Deformation<'a> {
         (types[cell], self.model.cell_formulation[cell])
     }
 
-    /// Initial strain of a cell, that of its change of temperature, at each point.
-    fn initial_strains(&self, cell: usize) -> [[f64; 6]; MAX_POINTS] {
-        let change = self.temperature_change(cell);
-        [Elastic::from(*self.law(cell)).expansion.map(|e| e * change); MAX_POINTS]
-    }
-
-    /// A cell whose strains are not just those of its shape functions, with the strains at its points; `None` for the
+    /// A cell whose strains are not just those of its shape functions, with strains and laws at its points; `None` for the
     /// others ([`is_plain`]).
     pub fn general(&self, cell: usize) -> Option<GeneralCell> {
         let (cell_type, formulation) = self.element_of(cell);
@@ -82,19 +89,23 @@ impl<'a> Deformation<'a> {
             return None;
         }
         let motion = self.gather(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let of_cell = self.conditions.of_cell(cell);
+        let laws: Vec<PointLaw> = of_cell.at_points(table).collect();
         let mut element = GeneralElement::default();
         element.set(&Element {
             cell_type,
             formulation,
             coords: &motion.x[..cell_type.n_nodes()],
-            law: &Elastic::from(*self.law(cell)),
+            d: &laws.iter().map(|law| law.d).collect::<Vec<_>>(),
         });
         let mut strains = [[0.0; 6]; MAX_POINTS];
-        let initial = self.initial_strains(cell);
-        element.strains_into(&motion.u, &initial[..element.n_points()], &mut strains);
+        let held: Vec<[f64; 6]> = laws.iter().map(PointLaw::held_stress).collect();
+        element.strains_into(&motion.u, &held, &mut strains);
         Some(GeneralCell {
             element,
             strains,
+            laws,
             u: motion.u,
         })
     }
@@ -125,6 +136,63 @@ impl<'a> Deformation<'a> {
         let table = Tabulation::of(cell_type, rule(formulation));
         let motion = self.gather(cell);
         into.extend((0..table.n_points()).map(|q| motion.at(table.grad(q)).strain));
+    }
+
+    /// Stresses, Pa, at the points of [`Deformation::integration_strains`], appended to `into`.
+    pub fn integration_stresses(&self, cell: usize, into: &mut Vec<[f64; 6]>) {
+        if let Some(general) = self.general(cell) {
+            into.extend(general.stresses());
+            return;
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let (motion, law) = (self.gather(cell), self.law(cell));
+        let stress = |q: usize| law.stress(table, q, &motion.at(table.grad(q)).strain);
+        into.extend((0..table.n_points()).map(stress));
+    }
+
+    /// All that is known at the points of [`Deformation::integration_strains`], appended to `into`.
+    pub fn point_values(&self, cell: usize, into: &mut Vec<PointValues>) {
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let motion = self.gather(cell);
+        let mut strains = Vec::with_capacity(table.n_points());
+        self.integration_strains(cell, &mut strains);
+        let general = self.general(cell);
+        let laws = self.conditions.of_cell(cell);
+        for (q, (strain, law)) in strains.into_iter().zip(laws.at_points(table)).enumerate() {
+            let volume = match &general {
+                Some(general) => general.element.volumes()[q],
+                None => table.points[q].weight * motion.at(table.grad(q)).det_jac,
+            };
+            into.push(PointValues {
+                x: interpolate(&motion.x, table.shape(q)),
+                volume,
+                strain,
+                elastic_strain: law.elastic_strain(&strain),
+                stress: law.stress(&strain),
+                energy: law.energy(&strain),
+            });
+        }
+    }
+
+    /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
+    pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
+        if let Some(general) = self.general(cell) {
+            let mut stresses = [[0.0; 6]; MAX_RECOVERY_POINTS];
+            for (into, stress) in stresses.iter_mut().zip(general.stresses()) {
+                *into = stress;
+            }
+            return (stresses, general.element.n_points());
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, recovery_rule(formulation));
+        let (mut tensors, n_points) = self.recovery_strains(cell);
+        let law = self.law(cell);
+        for (q, tensor) in tensors[..n_points].iter_mut().enumerate() {
+            *tensor = law.stress(table, q, tensor);
+        }
+        (tensors, n_points)
     }
 
     /// Strains at the recovery points of a cell, in the order of their rule ([`recovery_rule`]), and their number.
@@ -171,14 +239,40 @@ pub struct GeneralCell {
     pub element: GeneralElement,
     /// Strains at its points.
     pub strains: [[f64; 6]; MAX_POINTS],
+    /// Laws at its points.
+    pub laws: Vec<PointLaw>,
     /// Displacements of its nodes, m.
     pub u: [[f64; 3]; MAX_NODES],
+}
+
+impl GeneralCell {
+    /// Stresses at its points, Pa.
+    pub fn stresses(&self) -> impl Iterator<Item = [f64; 6]> {
+        (self.laws.iter().zip(&self.strains)).map(|(law, strain)| law.stress(strain))
+    }
 }
 
 /// Coordinates and displacements of the nodes of one cell, m.
 pub struct CellMotion {
     x: [[f64; 3]; MAX_NODES],
     u: [[f64; 3]; MAX_NODES],
+}
+
+/// All that is known at an integration point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PointValues {
+    /// Coordinates, m.
+    pub x: [f64; 3],
+    /// Volume that the point stands for, m3.
+    pub volume: f64,
+    /// Total strain, engineering shears.
+    pub strain: [f64; 6],
+    /// Total strain less thermal and initial strain.
+    pub elastic_strain: [f64; 6],
+    /// Stress, Pa.
+    pub stress: [f64; 6],
+    /// Strain energy per volume, J/m3.
+    pub energy: f64,
 }
 
 /// Deformation and geometry at a point of a cell.

@@ -6,7 +6,7 @@ use fem_mesh::CellType;
 
 /// What an element name means to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A solid we know. `special` if the name asks for a formulation beyond shape and integration.
     Solid {
         /// Its shape; our node order is Abaqus's.
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 /// Takes the element name in capitals.
-pub(super) fn element_kind(name: &str) -> Kind {
+pub(crate) fn element_kind(name: &str) -> Kind {
     const UNSUPPORTED: [&str; 6] = ["AC3D", "F3D", "COH3D", "CIN3D", "GK3D", "SC"];
     if let Some(rest) = name
         .strip_prefix("C3D")

@@ -156,7 +156,7 @@ fn included_files_are_read_beside_the_one_that_includes_them() {
         found.warnings,
         [
             "only the mesh of the deck is read; ignored: 1 FORCE",
-            "1 node in no solid element, ignored: 5"
+            "1 node in no solid element, ignored unless a constraint names it: 5"
         ]
     );
     std::fs::write(at("parts/more.bdf"), "INCLUDE 'nodes.bdf'").unwrap();
