@@ -122,6 +122,10 @@ impl ElasticInput {
     /// What keeps the constants from being those of a stable material, `None` if nothing does: every strain must cost
     /// energy.
     pub fn fault(&self) -> Option<String> {
+        if let ElasticInput::Isotropic { .. } = self {
+            // Their ranges say it all.
+            return None;
+        }
         if let ElasticInput::Engineering { young, poisson, .. } = self {
             for (nu, (i, j)) in poisson.iter().zip([(0, 1), (0, 2), (1, 2)]) {
                 let limit = (young[i] / young[j]).sqrt();
