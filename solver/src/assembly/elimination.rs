@@ -53,7 +53,7 @@ impl Elimination {
         let starts = starts(comm, nodes);
         let mut expansions: Vec<Option<Expansion>> = Vec::new();
         expansions.resize_with(nodes.n_local(), || None);
-        for (&dof, _) in &links.rows {
+        for &dof in links.rows.keys() {
             if let Some(local) = nodes.local(dof / 3)
                 && expansions[local].is_none()
             {
