@@ -67,8 +67,9 @@ fn cube(comm: &Comm, element: &str, n: usize) -> Result<Prepared> {
         ],
         ..Request::default()
     };
-    let case = load_case(comm, &request)?;
-    prepare(comm, case, &request, &mut Log::new(false))
+    let mut log = Log::new(false);
+    let (case, deck) = load_case(comm, &request, &mut log)?;
+    prepare(comm, case, deck, &request, &mut log)
 }
 
 /// Matrix and right-hand side of the prepared case.

@@ -8,8 +8,10 @@
 pub mod atomic;
 pub mod case;
 pub mod check;
+pub mod deck;
 pub mod mesh_file;
 pub mod mesh_info;
+pub mod printed;
 pub mod results;
 pub mod schema;
 pub mod summary;

@@ -112,6 +112,21 @@ impl Error {
         self
     }
 
+    /// Names another file and line as the place, without a column.
+    #[must_use]
+    pub fn moved_to(mut self, file: impl AsRef<Path>, line: usize) -> Self {
+        self.0.column = None;
+        self.in_file(file).at_line(line)
+    }
+
+    /// Keeps of the place the file only.
+    #[must_use]
+    pub fn without_line(mut self) -> Self {
+        self.0.line = None;
+        self.0.column = None;
+        self
+    }
+
     /// What would have been right ("a number greater than 0").
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {

@@ -5,7 +5,7 @@
 //! Invariant: knows the case's `[mesh]` and `[parallel]` tables only.
 
 use fem_io::case::{BoxInput, Case, MeshSource, NodeRef, Partitioner};
-use fem_io::mesh_file;
+use fem_io::mesh_file::{self, MeshFile};
 use fem_mesh::partition::{PartitionMethod, PartitionOptions, cell_work};
 use fem_mesh::report::PartitionReport;
 use fem_mesh::{
@@ -31,11 +31,16 @@ impl RawMesh {
     }
 }
 
-/// Collective. Reads or generates the mesh; warnings of the reader come with it, on every rank.
+/// Collective. Reads or generates the mesh; warnings of the reader come with it, on every rank. A deck has brought its
+/// mesh along: rank 0 holds it in `deck`.
 ///
 /// # Errors
 /// Those of the mesh file's reader, on every rank.
-pub fn read_mesh(comm: &Comm, case: &Case) -> Result<(RawMesh, Vec<String>)> {
+pub fn read_mesh(
+    comm: &Comm,
+    case: &Case,
+    deck: Option<MeshFile>,
+) -> Result<(RawMesh, Vec<String>)> {
     let (mut mesh, warnings, from_file) = match &case.mesh.source {
         MeshSource::Box(input) => (
             generate_slice(&box_mesh(input), comm, None)?,
@@ -43,10 +48,10 @@ pub fn read_mesh(comm: &Comm, case: &Case) -> Result<(RawMesh, Vec<String>)> {
             false,
         ),
         MeshSource::File(path) => {
-            let read = if comm.is_root() {
-                mesh_file::read(path).map(Some)
-            } else {
-                Ok(None)
+            let read = match deck {
+                Some(mesh) => Ok(Some(mesh)),
+                None if comm.is_root() => mesh_file::read(path).map(Some),
+                None => Ok(None),
             };
             let (mesh, warnings) = comm
                 .all_ok(read)?

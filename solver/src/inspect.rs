@@ -85,8 +85,8 @@ pub struct Inspection {
 /// # Errors
 /// As for a run, up to the solution.
 pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspection> {
-    let case = load_case(comm, request)?;
-    let mut prepared = prepare(comm, case, request, log)?;
+    let (case, deck) = load_case(comm, request, log)?;
+    let mut prepared = prepare(comm, case, deck, request, log)?;
     let materials = measure_materials(comm, &prepared.case, &mut prepared.resolved.model);
     let (case, model) = (&prepared.case, &prepared.resolved.model);
     require_supports(comm, case, model, &prepared.halo)?;

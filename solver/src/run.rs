@@ -11,9 +11,11 @@ use crate::parallel::{self, Parallelism};
 use crate::post::Location;
 use crate::resolve::{Names, Resolved, resolve};
 use crate::restraint::{FreeBody, free_bodies, loads_do_nothing};
-use crate::{input, output, probes};
-use fem_io::atomic::prepare_directory;
+use crate::{input, output, printed, probes};
+use fem_io::atomic::{prepare_directory, write_text_atomically};
 use fem_io::case::{self, AnalysisKind, Case, MeshSource, Partitioner};
+use fem_io::deck;
+use fem_io::mesh_file::MeshFile;
 use fem_io::results::{RESULTS_FILE, write_results};
 use fem_io::summary::{
     Memory, MeshSummary, ParallelSummary, PartitionSummary, SUMMARY_FILE, Status, Summary, Times,
@@ -66,7 +68,7 @@ pub struct Prepared {
 /// Whatever keeps the case from being solved; once the output directory is known, a summary with the error is
 /// written there all the same.
 pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
-    let case = load_case(comm, request)?;
+    let (case, deck) = load_case(comm, request, log)?;
     let directory = request
         .output
         .clone()
@@ -79,7 +81,9 @@ pub fn run(comm: &Comm, request: &Request, log: &mut Log) -> Result<Summary> {
         ..Summary::default()
     };
     let outcome = match case.analysis.kind {
-        AnalysisKind::Static => run_static(comm, case, request, &directory, &mut summary, log),
+        AnalysisKind::Static => {
+            run_static(comm, (case, deck), request, &directory, &mut summary, log)
+        }
     };
     if let Err(error) = &outcome {
         summary.record_failure(error);
@@ -117,13 +121,13 @@ fn remark_on_earlier_results(directory: &Path, log: &Log) {
 /// Collective. Steps 3 to 10 of a linear static run.
 fn run_static(
     comm: &Comm,
-    case: Case,
+    (case, deck): (Case, Option<MeshFile>),
     request: &Request,
     directory: &Path,
     summary: &mut Summary,
     log: &mut Log,
 ) -> Result<()> {
-    let prepared = prepare(comm, case, request, log)?;
+    let prepared = prepare(comm, case, deck, request, log)?;
     describe(comm, &prepared, summary);
     let (case, model) = (&prepared.case, &prepared.resolved.model);
     require_supports(comm, case, model, &prepared.halo)?;
@@ -132,18 +136,30 @@ fn run_static(
     solution.describe(summary);
     require_convergence(&solution, case)?;
     warn_of_large_displacement(comm, model, &solution, log);
+    let names = Names {
+        catalog: &prepared.resolved.catalog,
+        mesh: &model.mesh,
+    };
     log.phase("recover", "probes", |_| {
-        let names = Names {
-            catalog: &prepared.resolved.catalog,
-            mesh: &model.mesh,
-        };
         let points = &prepared.probe_points;
         summary.probes = probes::evaluate(comm, case, &names, model, points, &solution);
         probes::find_peaks(comm, model, &solution, summary);
     });
     log.phase("write", "write results", |_| {
         let part = output::part_data(comm, &case.output.fields, model, &solution);
-        write_results(comm, directory, &part)
+        write_results(comm, directory, &part)?;
+        if case.prints.is_empty() {
+            return Ok(());
+        }
+        let tables = printed::tables(comm, case, &names, model, &solution)?;
+        let written = if comm.is_root() {
+            let stem = case.path.file_stem().unwrap_or_default();
+            let path = directory.join(stem).with_extension("dat");
+            write_text_atomically(&path, &fem_io::printed::render(&[(1.0, tables)]))
+        } else {
+            Ok(())
+        };
+        comm.all_ok(written)
     })?;
     summary.status = Status::Converged;
     summary.exit_code = 0;
@@ -166,30 +182,55 @@ fn warn_of_large_displacement(comm: &Comm, model: &Model, solution: &Solution, l
     }
 }
 
-/// Collective. The case: rank 0 reads the text, every rank parses it.
+/// Collective. The case: rank 0 reads the text, every rank parses it. With a deck, rank 0 gets its mesh, too.
 ///
 /// # Errors
-/// Those of [`case::load_text`] and [`case::parse`], on every rank.
-pub fn load_case(comm: &Comm, request: &Request) -> Result<Case> {
-    let text = if comm.is_root() {
-        case::load_text(&request.case, &request.overrides)
-    } else {
-        Ok(String::new())
+/// Those of [`case::load_text`], [`deck::read`] and [`case::parse`], on every rank.
+pub fn load_case(
+    comm: &Comm,
+    request: &Request,
+    log: &mut Log,
+) -> Result<(Case, Option<MeshFile>)> {
+    let path = &request.case;
+    let read = || -> Result<(String, Option<MeshFile>)> {
+        if !comm.is_root() {
+            return Ok((String::new(), None));
+        }
+        if !deck::is_deck(path) {
+            return Ok((case::load_text(path, &request.overrides)?, None));
+        }
+        let deck = deck::read(path)?;
+        let text = case::with_overrides(path, deck.text, &request.overrides)?;
+        Ok((text, Some(deck.mesh)))
     };
-    let text = comm.broadcast_text(comm.all_ok(text)?);
-    case::parse(&request.case, &text)
+    let read = if deck::is_deck(path) {
+        let label = format!("read {}", path.display());
+        log.phase("read", &label, |_| comm.all_ok(read()))
+    } else {
+        comm.all_ok(read())
+    };
+    let (text, deck) = read?;
+    let text = comm.broadcast_text(text);
+    Ok((case::parse(path, &text)?, deck))
 }
 
-/// Collective. Steps 3 to 6: mesh, partition, model, threads.
+/// Collective. Steps 3 to 6: mesh, partition, model, threads. `deck` is the mesh that came with the case, if any.
 ///
 /// # Errors
 /// Bad mesh files, sets that do not exist, elements without material, probes outside the mesh, ...
-pub fn prepare(comm: &Comm, case: Case, request: &Request, log: &mut Log) -> Result<Prepared> {
+pub fn prepare(
+    comm: &Comm,
+    case: Case,
+    deck: Option<MeshFile>,
+    request: &Request,
+    log: &mut Log,
+) -> Result<Prepared> {
     let label = match &case.mesh.source {
+        _ if deck::is_deck(&case.path) => "take the mesh of the deck".to_owned(),
         MeshSource::File(path) => format!("read {}", path.display()),
         MeshSource::Box(_) => "generate the box".to_owned(),
     };
-    let (raw, warnings) = log.phase("read", &label, |_| input::read_mesh(comm, &case))?;
+    let (raw, warnings) = log.phase("read", &label, |_| input::read_mesh(comm, &case, deck))?;
     warnings.into_iter().for_each(|w| log.warn(w));
     if matches!(case.mesh.source, MeshSource::Box(_))
         && case.parallel.partitioner == Partitioner::Metis

@@ -3,14 +3,15 @@
 //! Invariant: pure; the same text gives the same case or the same error on every rank.
 
 use super::build_links;
+use super::build_material::{material, orientation, temperature};
 use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
-    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
-    LoadKind, MaterialInput, MeshInput, MeshSource, Method, OutputOptions, ParallelOptions,
-    Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection, SetDefinition,
-    SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
+    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, Origins,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, PrintKind, PrintQuantity,
+    PrintRequest, PrintTotals, Probe, ProbeAt, Reductions, Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -22,20 +23,25 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     let case = Case {
         path: source.path.to_path_buf(),
         overrides: source.overrides.to_vec(),
+        origins: Origins::default(),
         title: root.text("title")?.unwrap_or_default(),
         units: root.text("units")?.unwrap_or_default(),
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
         analysis: analysis(root.section("analysis")?)?,
         materials: each(&root, "material", material)?,
+        elements: each(&root, "element", element)?,
+        orientations: each(&root, "orientation", orientation)?,
         constraints: each(&root, "constraint", constraint)?,
         links: build_links::links(&root)?,
         loads: each(&root, "load", load)?,
+        temperatures: each(&root, "temperature", temperature)?,
         sets: each(&root, "set", set)?,
         solver: solver(root.section("solver")?)?,
         parallel: parallel(root.section("parallel")?)?,
         output: output(root.section("output")?)?,
         probes: each(&root, "probe", probe)?,
         checks: each(&root, "check", check)?,
+        prints: each(&root, "print", print)?,
     };
     if case.materials.is_empty() {
         return root.required("material", None);
@@ -52,7 +58,7 @@ pub(super) fn each<T>(
     root.sections(key)?.iter().map(build).collect()
 }
 
-fn name(section: &Section<'_>) -> Result<String> {
+pub(super) fn name(section: &Section<'_>) -> Result<String> {
     let name = section.required("name", section.text("name")?)?;
     if name.trim().is_empty() {
         return Err(section.error(
@@ -121,25 +127,13 @@ fn analysis(section: Option<Section<'_>>) -> Result<Analysis> {
     })
 }
 
-fn material(section: &Section<'_>) -> Result<MaterialInput> {
-    if section.is_number("poisson", 0.5) {
-        let what = "`poisson` is 0.5: elements in displacements cannot represent an incompressible material";
-        let error = section.error(section.place_of("poisson"), what);
-        return Err(error.expected("a number between -1 and 0.5 (both excluded)").advice(
-            "use 0.49 for a nearly incompressible material such as rubber, with elements of second order",
-        ));
-    }
-    Ok(MaterialInput {
-        name: name(section)?,
+fn element(section: &Section<'_>) -> Result<ElementInput> {
+    let formulation = section.choice("formulation", &Formulation::NAMES)?;
+    Ok(ElementInput {
         elements: section
             .names("elements")?
             .unwrap_or_else(|| vec!["all".to_owned()]),
-        young: section.required("young", section.number("young")?)?,
-        poisson: section.required("poisson", section.number("poisson")?)?,
-        density: section.number("density")?,
-        expansion: section.number("expansion")?,
-        conductivity: section.number("conductivity")?,
-        specific_heat: section.number("specific_heat")?,
+        formulation: formulation.unwrap_or_default(),
         place: section.place_of("elements"),
     })
 }
@@ -182,11 +176,21 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
     };
     let kind = match given {
         "traction" => LoadKind::Traction(vector("traction")?),
-        "pressure" => LoadKind::Pressure(number("pressure")?),
+        "pressure" => match field(section, "pressure")? {
+            LinearField {
+                value,
+                gradient: [0.0, 0.0, 0.0],
+                ..
+            } => LoadKind::Pressure(value),
+            field => LoadKind::PressureField(field),
+        },
         "force" => LoadKind::Force(vector("force")?),
         "moment" => LoadKind::Moment(vector("moment")?),
         "body_force" => LoadKind::BodyForce(vector("body_force")?),
         "gravity" => LoadKind::Gravity(vector("gravity")?),
+        "nodal_force" => LoadKind::NodalForce(vector("nodal_force")?),
+        "initial_stress" => LoadKind::InitialStress(tensor(section, "initial_stress")?),
+        "initial_strain" => LoadKind::InitialStrain(tensor(section, "initial_strain")?),
         "temperature_change" => LoadKind::TemperatureChange(number("temperature_change")?),
         _ => centrifugal(&section.required("centrifugal", section.section("centrifugal")?)?)?,
     };
@@ -195,6 +199,25 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
         on,
         kind,
         place: section.place_of("on"),
+    })
+}
+
+/// Six numbers of a symmetric tensor.
+fn tensor(section: &Section<'_>, key: &'static str) -> Result<[f64; 6]> {
+    let numbers = section.required(key, section.numbers(key)?)?;
+    // The key allows no other length.
+    Ok(std::array::from_fn(|i| numbers[i]))
+}
+
+/// A number or a linear field.
+pub(super) fn field(section: &Section<'_>, key: &'static str) -> Result<LinearField> {
+    Ok(match section.required(key, section.field(key)?)? {
+        Ok(value) => LinearField::constant(value),
+        Err(field) => LinearField {
+            value: field.required("value", field.number("value")?)?,
+            gradient: field.required("gradient", field.vector("gradient")?)?,
+            at: field.vector("at")?.unwrap_or_default(),
+        },
     })
 }
 
@@ -315,6 +338,34 @@ fn output(section: Option<Section<'_>>) -> Result<OutputOptions> {
     );
     set_if(&mut options.report, section.flag("report")?);
     Ok(options)
+}
+
+fn print(section: &Section<'_>) -> Result<PrintRequest> {
+    let kind = section.required("kind", section.choice("kind", &PrintKind::NAMES)?)?;
+    let all = PrintQuantity::ALL.map(|(name, quantity, _)| (name, quantity));
+    let quantities = section.required("quantities", section.choices("quantities", &all)?)?;
+    if let Some(other) = quantities.iter().find(|quantity| quantity.kind() != kind) {
+        let what = format!(
+            "{} is no quantity of kind \"{}\"",
+            other.name(),
+            kind.name()
+        );
+        let fitting = PrintQuantity::ALL.iter().filter(|(_, _, of)| *of == kind);
+        let fitting: Vec<&str> = fitting.map(|(name, _, _)| *name).collect();
+        let error = section.error(section.place_of("quantities"), what);
+        return Err(error.expected(format!("some of {}", fitting.join(", "))));
+    }
+    Ok(PrintRequest {
+        kind,
+        set: section.required("set", section.text("set")?)?,
+        quantities,
+        global: section.flag("global")?.unwrap_or(true),
+        totals: section
+            .choice("totals", &PrintTotals::NAMES)?
+            .unwrap_or_default(),
+        name: section.text("name")?.unwrap_or_default(),
+        place: section.place_of("set"),
+    })
 }
 
 fn set_if<T>(target: &mut T, value: Option<T>) {

@@ -1,28 +1,16 @@
-//! Types of the repeated tables of a case: material, constraint, load, set, probe, check.
+//! Types of the repeated tables of a case: constraint, load, set, probe, check, print.
 //!
 //! Invariant: plain data; set names are as the user typed them, not yet looked up in a mesh.
 
-use super::{Field, Place};
+use super::{Field, Formulation, LinearField, Place};
 
-/// `[[material]]`: linear, isotropic.
+/// `[[element]]`: how the stiffness of elements is formed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MaterialInput {
-    /// Unique name.
-    pub name: String,
+pub struct ElementInput {
     /// Element sets, at least one; `all` by default.
     pub elements: Vec<String>,
-    /// Young's modulus E, Pa, > 0.
-    pub young: f64,
-    /// Poisson's ratio, in (-1, 0.5).
-    pub poisson: f64,
-    /// Density, kg/m3, >= 0; needed by gravity and centrifugal loads.
-    pub density: Option<f64>,
-    /// Coefficient of thermal expansion, 1/K; needed by temperature changes.
-    pub expansion: Option<f64>,
-    /// Thermal conductivity, W/(m K), > 0; not used by statics.
-    pub conductivity: Option<f64>,
-    /// Specific heat, J/(kg K), > 0; not used by statics.
-    pub specific_heat: Option<f64>,
+    /// Their formulation; full by default. Types that lack it keep full integration.
+    pub formulation: Formulation,
     /// Place of `elements`, or of the table where that is left out.
     pub place: Place,
 }
@@ -58,8 +46,12 @@ pub enum LoadKind {
     Traction([f64; 3]),
     /// Pressure on faces, Pa; positive pushes into the surface.
     Pressure(f64),
+    /// Pressure on faces that is linear in space, Pa; positive pushes into the surface.
+    PressureField(LinearField),
     /// Total force, N: spread over faces by area, over a node set evenly.
     Force([f64; 3]),
+    /// The same force on each node of node sets, N.
+    NodalForce([f64; 3]),
     /// Total moment, N m, on the rotations of reference nodes, evenly.
     Moment([f64; 3]),
     /// Force per volume on elements, N/m3.
@@ -77,6 +69,10 @@ pub enum LoadKind {
     },
     /// Uniform change of temperature of elements, K.
     TemperatureChange(f64),
+    /// Stress of elements that are not deformed, Pa, xx yy zz xy yz zx in global axes.
+    InitialStress([f64; 6]),
+    /// Strain of elements that are free of stress, xx yy zz xy yz zx (engineering shear) in global axes.
+    InitialStrain([f64; 6]),
 }
 
 impl LoadKind {
@@ -84,13 +80,16 @@ impl LoadKind {
     pub const fn name(&self) -> &'static str {
         match self {
             LoadKind::Traction(_) => "traction",
-            LoadKind::Pressure(_) => "pressure",
+            LoadKind::Pressure(_) | LoadKind::PressureField(_) => "pressure",
             LoadKind::Force(_) => "force",
+            LoadKind::NodalForce(_) => "nodal_force",
             LoadKind::Moment(_) => "moment",
             LoadKind::BodyForce(_) => "body_force",
             LoadKind::Gravity(_) => "gravity",
             LoadKind::Centrifugal { .. } => "centrifugal",
             LoadKind::TemperatureChange(_) => "temperature_change",
+            LoadKind::InitialStress(_) => "initial_stress",
+            LoadKind::InitialStrain(_) => "initial_strain",
         }
     }
 }
@@ -172,5 +171,145 @@ impl Check {
     /// Whether `value` passes; NaN does not.
     pub fn passes(&self, value: f64) -> bool {
         self.error(value) <= self.tolerance
+    }
+}
+
+/// `[[print]]`: a table of numbers for the `.dat` file, as *NODE PRINT, *EL PRINT and *SECTION PRINT of a deck ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrintRequest {
+    /// What the table goes over.
+    pub kind: PrintKind,
+    /// Node set, element set or face set, by the kind.
+    pub set: String,
+    /// What is printed, in this order, one table each; all of the kind.
+    pub quantities: Vec<PrintQuantity>,
+    /// Global axes (`true`), or those of the `[[transform]]` of a node and the `[[orientation]]` of an element.
+    pub global: bool,
+    /// Whether the sum over the set is printed.
+    pub totals: PrintTotals,
+    /// Name of a section, empty for the other kinds.
+    pub name: String,
+    /// Place of `set`.
+    pub place: Place,
+}
+
+/// What a `[[print]]` goes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrintKind {
+    /// Nodes of a node set.
+    Nodes,
+    /// Integration points of an element set, or whole elements.
+    Elements,
+    /// A face set as one section.
+    Section,
+}
+
+impl PrintKind {
+    /// Every kind with its name in case files.
+    pub const NAMES: [(&'static str, PrintKind); 3] = [
+        ("nodes", PrintKind::Nodes),
+        ("elements", PrintKind::Elements),
+        ("section", PrintKind::Section),
+    ];
+
+    /// The name in case files.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+}
+
+/// Whether sums are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrintTotals {
+    /// Single values only.
+    #[default]
+    No,
+    /// Single values and their sum.
+    Yes,
+    /// The sum only.
+    Only,
+}
+
+impl PrintTotals {
+    /// Every choice with its name in case files.
+    pub const NAMES: [(&'static str, PrintTotals); 3] = [
+        ("no", PrintTotals::No),
+        ("yes", PrintTotals::Yes),
+        ("only", PrintTotals::Only),
+    ];
+}
+
+/// What a `[[print]]` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrintQuantity {
+    /// Displacement of nodes, m.
+    U,
+    /// Force on nodes that balances the stresses: the reaction where a node is held, N.
+    Rf,
+    /// Temperature of nodes.
+    Nt,
+    /// Stress at integration points, Pa.
+    S,
+    /// Strain at integration points, tensor components.
+    E,
+    /// Strain without the thermal one at integration points, tensor components.
+    Me,
+    /// Coordinates of integration points, m.
+    Coord,
+    /// Strain energy density at integration points, Pa.
+    Ener,
+    /// Strain energy of elements, J.
+    Else,
+    /// Volume of elements, m3.
+    Evol,
+    /// Force on a section, its area and the mean normal force.
+    Sof,
+    /// Moments about the origin and about the center of a section.
+    Som,
+    /// Area, center and normal of a section.
+    Soarea,
+}
+
+impl PrintQuantity {
+    /// Every quantity with its name in case files and decks, and the kind that prints it.
+    pub const ALL: [(&'static str, PrintQuantity, PrintKind); 13] = [
+        ("U", PrintQuantity::U, PrintKind::Nodes),
+        ("RF", PrintQuantity::Rf, PrintKind::Nodes),
+        ("NT", PrintQuantity::Nt, PrintKind::Nodes),
+        ("S", PrintQuantity::S, PrintKind::Elements),
+        ("E", PrintQuantity::E, PrintKind::Elements),
+        ("ME", PrintQuantity::Me, PrintKind::Elements),
+        ("COORD", PrintQuantity::Coord, PrintKind::Elements),
+        ("ENER", PrintQuantity::Ener, PrintKind::Elements),
+        ("ELSE", PrintQuantity::Else, PrintKind::Elements),
+        ("EVOL", PrintQuantity::Evol, PrintKind::Elements),
+        ("SOF", PrintQuantity::Sof, PrintKind::Section),
+        ("SOM", PrintQuantity::Som, PrintKind::Section),
+        ("SOAREA", PrintQuantity::Soarea, PrintKind::Section),
+    ];
+
+    /// The name in case files and decks.
+    pub const fn name(self) -> &'static str {
+        Self::ALL[self as usize].0
+    }
+
+    /// What it is printed over.
+    pub const fn kind(self) -> PrintKind {
+        Self::ALL[self as usize].2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PrintKind, PrintQuantity};
+
+    #[test]
+    fn names_stand_in_the_order_of_the_variants() {
+        for (name, quantity, kind) in PrintQuantity::ALL {
+            assert_eq!((quantity.name(), quantity.kind()), (name, kind));
+        }
+        for (name, kind) in PrintKind::NAMES {
+            assert_eq!(kind.name(), name);
+        }
     }
 }

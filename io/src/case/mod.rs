@@ -8,12 +8,15 @@
 
 mod build;
 mod build_links;
+mod build_material;
 mod consistency;
 mod items;
 pub(crate) mod keys;
 mod link_tables;
 mod links;
+mod material;
 mod options;
+mod origin;
 mod overrides;
 mod reader;
 pub(crate) mod tables;
@@ -21,19 +24,25 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, Probe, ProbeAt, Selection,
-    SetDefinition,
+    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, PrintKind, PrintQuantity,
+    PrintRequest, PrintTotals, Probe, ProbeAt, Selection, SetDefinition,
 };
 pub use links::{
     CouplingInput, CouplingKind, CyclicInput, EquationInput, LinkInputs, MpcInput, MpcKind,
     NodeInput, NodeRef, RigidBodyInput, SystemInput, TermInput, TieInput, TransformInput,
 };
+pub use material::{
+    AtTemperature, ElasticInput, LinearField, MaterialInput, OrientationInput, OrientationSystem,
+    Stiffness, TemperatureInput, TemperatureValue,
+};
 pub use options::{
-    Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Field, Formulation, MeshInput, MeshSource, Method,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
 
-pub use overrides::load_text;
+pub use origin::Origins;
+pub(crate) use origin::{ORIGIN, plain_text};
+pub use overrides::{load_text, with_overrides};
 
 use fem_mesh::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -56,6 +65,8 @@ pub struct Case {
     pub path: PathBuf,
     /// The `KEY=VALUE` overrides of the command line, in order.
     pub overrides: Vec<String>,
+    /// Lines of the deck that the case was made of; empty if it was not.
+    pub origins: Origins,
     /// Title, empty by default.
     pub title: String,
     /// Label of the unit set, echoed only; empty by default.
@@ -66,12 +77,18 @@ pub struct Case {
     pub analysis: Analysis,
     /// At least one.
     pub materials: Vec<MaterialInput>,
+    /// Formulations of elements; those named nowhere are integrated fully.
+    pub elements: Vec<ElementInput>,
+    /// Axes of material; elements without have the global ones.
+    pub orientations: Vec<OrientationInput>,
     /// Prescribed values.
     pub constraints: Vec<ConstraintInput>,
     /// What joins degrees of freedom.
     pub links: LinkInputs,
     /// Loads; none is legal.
     pub loads: Vec<LoadInput>,
+    /// Temperatures of nodes.
+    pub temperatures: Vec<TemperatureInput>,
     /// Sets defined by geometry.
     pub sets: Vec<SetDefinition>,
     /// How the system is solved.
@@ -84,6 +101,8 @@ pub struct Case {
     pub probes: Vec<Probe>,
     /// Expected values of probes.
     pub checks: Vec<Check>,
+    /// Numbers for the `.dat` file.
+    pub prints: Vec<PrintRequest>,
 }
 
 impl Case {
@@ -94,7 +113,8 @@ impl Case {
 
     /// The error with `place` put on it.
     pub fn place_on(&self, error: Error, place: Place) -> Error {
-        located(error, &self.path, &self.overrides, place)
+        let error = located(error, &self.path, &self.overrides, place);
+        self.origins.relocated(&self.path, error)
     }
 }
 
@@ -107,6 +127,13 @@ pub fn parse(path: &Path, text: &str) -> Result<Case> {
     let mut parts = text.split(overrides::SEPARATOR);
     let text = parts.next().unwrap_or_default();
     let given: Vec<String> = parts.map(str::to_owned).collect();
+    let origins = Origins::of(text);
+    let mut case = parse_text(path, text, given).map_err(|e| origins.relocated(path, e))?;
+    case.origins = origins;
+    Ok(case)
+}
+
+fn parse_text(path: &Path, text: &str, given: Vec<String>) -> Result<Case> {
     let source = tree::Source {
         path,
         overrides: &given,

@@ -25,7 +25,7 @@ pub fn load_text(path: &Path, overrides: &[String]) -> Result<String> {
     refuse_what_is_no_case(path)?;
     let bytes = std::fs::read(path)
         .map_err(|error| Error::input(format!("cannot read it: {error}")).in_file(path))?;
-    let mut text = String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()]
             .iter()
             .filter(|&&b| b == b'\n')
@@ -44,6 +44,15 @@ pub fn load_text(path: &Path, overrides: &[String]) -> Result<String> {
             .error(place, "there is a NUL character")
             .expected("a case file in TOML, which is text"));
     }
+    with_overrides(path, text, overrides)
+}
+
+/// Puts the overrides behind the text of a case, as [`load_text`] does.
+///
+/// # Errors
+/// An override has no key or no value.
+pub fn with_overrides(path: &Path, mut text: String, overrides: &[String]) -> Result<String> {
+    let source = Source { path, overrides };
     for (k, item) in overrides.iter().enumerate() {
         split(&source, k + 1, item)?;
         text.push(SEPARATOR);
@@ -77,11 +86,11 @@ fn refuse_what_is_no_case(path: &Path) -> Result<()> {
         .map(|e| e.to_string_lossy().to_lowercase())
         .unwrap_or_default();
     match extension.as_str() {
-        "inp" => error("running a deck (.inp) as it is is not available in this version").map_err(|error| {
-            error.advice("a later version reads decks; until then write a case file with `file = \"...\"` in [mesh]")
-        }),
-        "msh" | "vtu" | "vtk" | "unv" | "bdf" | "nas" | "med" | "exo" | "e" => error("this is a mesh file")
-            .map_err(|error| error.advice("write a case file that names it: `file = \"...\"` in [mesh]")),
+        "msh" | "vtu" | "vtk" | "unv" | "bdf" | "nas" | "med" | "exo" | "e" => {
+            error("this is a mesh file").map_err(|error| {
+                error.advice("write a case file that names it: `file = \"...\"` in [mesh]")
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -7,14 +7,30 @@
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
 use super::link_tables::{COUPLING, CYCLIC, EQUATION, MPC, NODE, RIGID_BODY, TIE, TRANSFORM};
-use super::{AnalysisKind, Balance, Field, Method, Partitioner, Preconditioner, Reductions};
+use super::{
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, PrintKind,
+    PrintQuantity, PrintTotals, Reductions,
+};
 use fem_mesh::CellType;
+use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
+
+mod materials;
 
 pub(super) const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
     while i < N {
         names[i] = pairs[i].0;
+        i += 1;
+    }
+    names
+}
+
+const fn print_quantities() -> [&'static str; PrintQuantity::ALL.len()] {
+    let mut names = [""; PrintQuantity::ALL.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = PrintQuantity::ALL[i].0;
         i += 1;
     }
     names
@@ -32,11 +48,15 @@ const fn solid_names() -> [&'static str; CellType::SOLIDS.len()] {
 
 static ANALYSES: [&str; 1] = names(&AnalysisKind::NAMES);
 static ELEMENTS: [&str; CellType::SOLIDS.len()] = solid_names();
+static FORMULATIONS: [&str; 4] = names(&Formulation::NAMES);
 static METHODS: [&str; 3] = names(&Method::NAMES);
 static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
 static PARTITIONERS: [&str; 3] = names(&Partitioner::NAMES);
 static BALANCES: [&str; 2] = names(&Balance::NAMES);
+static PRINT_KINDS: [&str; 3] = names(&PrintKind::NAMES);
+static PRINT_TOTALS: [&str; 3] = names(&PrintTotals::NAMES);
+static PRINT_QUANTITIES: [&str; 13] = print_quantities();
 static FIELDS: [&str; 6] = names(&Field::NAMES);
 
 const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
@@ -49,11 +69,11 @@ const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) ->
 }
 
 use Kind::{
-    Bound, Choice, Choices, Count, CountOrAuto, Counts, Displacement, Flag, Names, Number, Table,
-    Tables, Text, Vector,
+    Bound, Choice, Choices, Count, CountOrAuto, Counts, Displacement, Flag, Names, Number, Numbers,
+    Table, Tables, Text, Vector,
 };
 use Need::{Default, Optional, Required};
-use Range::{Any, Between, NonNegative, Positive};
+use Range::{Any, Between, Positive};
 
 pub(crate) static ROOT: TableSpec = TableSpec {
     path: "",
@@ -71,6 +91,13 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("mesh", Table(&MESH), Required, MESH.about),
         key("analysis", Table(&ANALYSIS), Optional, ANALYSIS.about),
         key("material", Tables(&MATERIAL), Required, MATERIAL.about),
+        key("element", Tables(&ELEMENT), Optional, ELEMENT.about),
+        key(
+            "orientation",
+            Tables(&ORIENTATION),
+            Optional,
+            ORIENTATION.about,
+        ),
         key(
             "constraint",
             Tables(&CONSTRAINT),
@@ -91,12 +118,19 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("cyclic_symmetry", Tables(&CYCLIC), Optional, CYCLIC.about),
         key("mpc", Tables(&MPC), Optional, MPC.about),
         key("load", Tables(&LOAD), Optional, LOAD.about),
+        key(
+            "temperature",
+            Tables(&TEMPERATURE),
+            Optional,
+            TEMPERATURE.about,
+        ),
         key("set", Tables(&SET), Optional, SET.about),
         key("solver", Table(&SOLVER), Optional, SOLVER.about),
         key("parallel", Table(&PARALLEL), Optional, PARALLEL.about),
         key("output", Table(&OUTPUT), Optional, OUTPUT.about),
         key("probe", Tables(&PROBE), Optional, PROBE.about),
         key("check", Tables(&CHECK), Optional, CHECK.about),
+        key("print", Tables(&PRINT), Optional, PRINT.about),
     ],
 };
 
@@ -168,49 +202,23 @@ static ANALYSIS: TableSpec = TableSpec {
     )],
 };
 
-static MATERIAL: TableSpec = TableSpec {
-    path: "material",
-    title: "[[material]]",
-    about: "A linear, isotropic material. Every element needs exactly one.",
+static ELEMENT: TableSpec = TableSpec {
+    path: "element",
+    title: "[[element]]",
+    about: "How the stiffness of elements is formed; those that no table names are integrated fully.",
     one_of: &[],
     keys: &[
-        key("name", Text, Required, "Unique name."),
         key(
             "elements",
             Names,
             Default("\"all\""),
             "Element set or list of element sets.",
         ),
-        key("young", Number(Positive), Required, "Young's modulus."),
         key(
-            "poisson",
-            Number(Between(-1.0, 0.5)),
-            Required,
-            "Poisson's ratio.",
-        ),
-        key(
-            "density",
-            Number(NonNegative),
-            Optional,
-            "Mass per volume; needed by gravity and centrifugal loads.",
-        ),
-        key(
-            "expansion",
-            Number(Any),
-            Optional,
-            "Thermal expansion per kelvin; needed by temperature_change.",
-        ),
-        key(
-            "conductivity",
-            Number(Positive),
-            Optional,
-            "Thermal conductivity; not used by statics.",
-        ),
-        key(
-            "specific_heat",
-            Number(Positive),
-            Optional,
-            "Heat capacity per mass; not used by statics.",
+            "formulation",
+            Choice(&FORMULATIONS),
+            Default("\"full\""),
+            "\"reduced\": hex8 (with hourglass control), hex20, wedge6; \"b_bar\": hex8, wedge6; \"incompatible_modes\": hex8.",
         ),
     ],
 };
@@ -255,6 +263,9 @@ static LOAD: TableSpec = TableSpec {
         "gravity",
         "centrifugal",
         "temperature_change",
+        "nodal_force",
+        "initial_stress",
+        "initial_strain",
     ],
     keys: &[
         key(
@@ -271,7 +282,7 @@ static LOAD: TableSpec = TableSpec {
         ),
         key(
             "pressure",
-            Number(Any),
+            Kind::Field(&FIELD),
             Optional,
             "Pressure on a face set; positive pushes into the surface.",
         ),
@@ -309,7 +320,25 @@ static LOAD: TableSpec = TableSpec {
             "temperature_change",
             Number(Any),
             Optional,
-            "Change of temperature of an element set.",
+            "Change of temperature of an element set, beside that of [[temperature]].",
+        ),
+        key(
+            "nodal_force",
+            Vector(Any),
+            Optional,
+            "The same force on each node of a node set.",
+        ),
+        key(
+            "initial_stress",
+            Numbers(&[6]),
+            Optional,
+            "Stress of an element set before it deforms: xx, yy, zz, xy, yz, zx in global axes.",
+        ),
+        key(
+            "initial_strain",
+            Numbers(&[6]),
+            Optional,
+            "Strain at which an element set is free of stress: xx, yy, zz, xy, yz, zx (engineering shear) in global axes.",
         ),
     ],
 };
@@ -502,6 +531,51 @@ static PROBE: TableSpec = TableSpec {
             Choice(&FIELDS),
             Required,
             "Stress and strain: xx, yy, zz, xy, yz, zx.",
+        ),
+    ],
+};
+
+static PRINT: TableSpec = TableSpec {
+    path: "print",
+    title: "[[print]]",
+    about: "Numbers for the `.dat` file beside the results, in the layout of CalculiX.",
+    one_of: &[],
+    keys: &[
+        key(
+            "kind",
+            Choice(&PRINT_KINDS),
+            Required,
+            "What the table goes over: nodes of a set, integration points of elements, or a face set as one section.",
+        ),
+        key(
+            "set",
+            Text,
+            Required,
+            "Node set, element set or face set, by the kind.",
+        ),
+        key(
+            "quantities",
+            Choices(&PRINT_QUANTITIES),
+            Required,
+            "Nodes: U, RF, NT; elements: S, E, ME, COORD, ENER, ELSE, EVOL; section: SOF, SOM, SOAREA, which give one table.",
+        ),
+        key(
+            "global",
+            Flag,
+            Default("true"),
+            "Global axes, or else those of the `[[transform]]` of a node and the `[[orientation]]` of an element.",
+        ),
+        key(
+            "totals",
+            Choice(&PRINT_TOTALS),
+            Default("\"no\""),
+            "Whether sums over the set are printed, of RF, ELSE and EVOL.",
+        ),
+        key(
+            "name",
+            Text,
+            Default("\"\""),
+            "Name of a section, for the reader of the case.",
         ),
     ],
 };

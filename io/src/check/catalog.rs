@@ -2,8 +2,8 @@
 //!
 //! Invariant: sees names, kinds and counts; no members, no case.
 
-use crate::case::LoadKind;
 use crate::case::words::{quoted, suggest_name};
+use crate::case::{LoadKind, PrintKind};
 use fem_mesh::mesh::Sets;
 use fem_mesh::{Comm, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ impl SetKind {
 /// What a set is wanted for; decides which kinds fit and which of them is taken if a name has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetUse {
-    /// `elements` of a material: element set.
+    /// `elements` of a material or a formulation: element set.
     Material,
     /// Constraint: face, else node, else element set.
     Constraint,
@@ -47,33 +47,65 @@ pub enum SetUse {
     SurfaceLoad,
     /// Force: face, else node set.
     Force,
-    /// Body force, gravity, centrifugal, temperature change: element set.
+    /// The same force on each node: node set.
+    NodalForce,
+    /// `elements` of an orientation: element set.
+    Orientation,
+    /// Temperature: node, else face, else element set.
+    Temperature,
+    /// Body force, gravity, centrifugal, temperature change, initial stress and strain: element set.
     BodyLoad,
     /// Probe: face, else node, else element set.
     Probe,
     /// A reference node, or the moment on it: node set.
     Reference,
+    /// Printed nodes: node, else face, else element set.
+    PrintNodes,
+    /// Printed elements: element set.
+    PrintElements,
+    /// Printed section: face set.
+    PrintSection,
 }
 
 impl SetUse {
+    /// What a table of printed numbers goes over.
+    pub const fn of_print(kind: PrintKind) -> SetUse {
+        match kind {
+            PrintKind::Nodes => SetUse::PrintNodes,
+            PrintKind::Elements => SetUse::PrintElements,
+            PrintKind::Section => SetUse::PrintSection,
+        }
+    }
+
     /// What a kind of load acts on.
     pub const fn of_load(kind: &LoadKind) -> SetUse {
         match kind {
-            LoadKind::Traction(_) | LoadKind::Pressure(_) => SetUse::SurfaceLoad,
+            LoadKind::Traction(_) | LoadKind::Pressure(_) | LoadKind::PressureField(_) => {
+                SetUse::SurfaceLoad
+            }
             LoadKind::Force(_) => SetUse::Force,
+            LoadKind::NodalForce(_) => SetUse::NodalForce,
             LoadKind::Moment(_) => SetUse::Reference,
             LoadKind::BodyForce(_)
             | LoadKind::Gravity(_)
             | LoadKind::Centrifugal { .. }
-            | LoadKind::TemperatureChange(_) => SetUse::BodyLoad,
+            | LoadKind::TemperatureChange(_)
+            | LoadKind::InitialStress(_)
+            | LoadKind::InitialStrain(_) => SetUse::BodyLoad,
         }
     }
 
     /// The kinds that fit, the preferred one first.
     pub const fn kinds(self) -> &'static [SetKind] {
         match self {
-            SetUse::Material | SetUse::BodyLoad => &[SetKind::Cell],
-            SetUse::SurfaceLoad => &[SetKind::Face],
+            SetUse::Material | SetUse::BodyLoad | SetUse::Orientation | SetUse::PrintElements => {
+                &[SetKind::Cell]
+            }
+            SetUse::NodalForce => &[SetKind::Node],
+            SetUse::Temperature | SetUse::PrintNodes => {
+                &[SetKind::Node, SetKind::Face, SetKind::Cell]
+            }
+            SetUse::SurfaceLoad | SetUse::PrintSection => &[SetKind::Face],
             SetUse::Reference => &[SetKind::Node],
             SetUse::Force => &[SetKind::Face, SetKind::Node],
             SetUse::Constraint | SetUse::Probe => &SetKind::ALL,

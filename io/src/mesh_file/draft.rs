@@ -11,27 +11,27 @@ use std::path::PathBuf;
 
 /// Where something stands: index into [`Draft::files`] and line from 1; line 0 in a binary file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) file: u16,
-    pub(super) line: u32,
+pub(crate) struct Place {
+    pub(crate) file: u16,
+    pub(crate) line: u32,
 }
 
 /// Nodes in the order of the file.
 #[derive(Debug, Default)]
-pub(super) struct DraftNodes {
-    pub(super) ids: Vec<u64>,
-    pub(super) coords: Vec<[f64; 3]>,
-    pub(super) places: Vec<Place>,
+pub(crate) struct DraftNodes {
+    pub(crate) ids: Vec<u64>,
+    pub(crate) coords: Vec<[f64; 3]>,
+    pub(crate) places: Vec<Place>,
 }
 
 impl DraftNodes {
-    pub(super) fn push(&mut self, id: u64, coords: [f64; 3], place: Place) {
+    pub(crate) fn push(&mut self, id: u64, coords: [f64; 3], place: Place) {
         self.ids.push(id);
         self.coords.push(coords);
         self.places.push(place);
     }
 
-    pub(super) fn reserve(&mut self, n: usize) {
+    pub(crate) fn reserve(&mut self, n: usize) {
         self.ids.reserve(n);
         self.coords.reserve(n);
         self.places.reserve(n);
@@ -40,15 +40,15 @@ impl DraftNodes {
 
 /// Solid elements in the order of the file; `nodes` lists the node numbers of all of them, in our node order.
 #[derive(Debug, Default)]
-pub(super) struct DraftSolids {
-    pub(super) types: Vec<CellType>,
-    pub(super) ids: Vec<u64>,
-    pub(super) nodes: Vec<u64>,
-    pub(super) places: Vec<Place>,
+pub(crate) struct DraftSolids {
+    pub(crate) types: Vec<CellType>,
+    pub(crate) ids: Vec<u64>,
+    pub(crate) nodes: Vec<u64>,
+    pub(crate) places: Vec<Place>,
 }
 
 impl DraftSolids {
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         cell_type: CellType,
         id: u64,
@@ -62,7 +62,7 @@ impl DraftSolids {
     }
 
     /// Each solid with its node numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (CellType, &[u64])> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (CellType, &[u64])> {
         let mut start = 0;
         self.types.iter().map(move |&cell_type| {
             let nodes = &self.nodes[start..start + cell_type.n_nodes()];
@@ -74,16 +74,16 @@ impl DraftSolids {
 
 /// Members of a set by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct IdSet {
+pub(crate) struct IdSet {
     /// Single numbers, each of which should exist.
-    pub(super) ids: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
     /// Ranges (first, last, step): those of their numbers that exist.
-    pub(super) ranges: Vec<(u64, u64, u64)>,
+    pub(crate) ranges: Vec<(u64, u64, u64)>,
 }
 
 impl IdSet {
     /// Adds the members of another set.
-    pub(super) fn extend(&mut self, other: &IdSet) {
+    pub(crate) fn extend(&mut self, other: &IdSet) {
         self.ids.extend_from_slice(&other.ids);
         self.ranges.extend_from_slice(&other.ranges);
         self.ids.sort_unstable();
@@ -95,14 +95,14 @@ impl IdSet {
 
 /// A surface element, by the numbers of its corner nodes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facet {
+pub(crate) struct Facet {
     corners: [u64; 4],
     n_corners: u8,
 }
 
 impl Facet {
     /// Takes 3 or 4 corners.
-    pub(super) fn new(corners: &[u64]) -> Self {
+    pub(crate) fn new(corners: &[u64]) -> Self {
         let mut facet = Facet {
             corners: [0; 4],
             n_corners: corners.len() as u8,
@@ -111,45 +111,45 @@ impl Facet {
         facet
     }
 
-    pub(super) fn corners(&self) -> &[u64] {
+    pub(crate) fn corners(&self) -> &[u64] {
         &self.corners[..usize::from(self.n_corners)]
     }
 }
 
 /// What belongs to one named surface.
 #[derive(Debug, Default)]
-pub(super) struct DraftFaces {
+pub(crate) struct DraftFaces {
     /// Surface elements, to be found among the faces of the solids.
-    pub(super) facets: Vec<Facet>,
+    pub(crate) facets: Vec<Facet>,
     /// Elements with the number of one of their faces, counted from 0, and where that is said.
-    pub(super) of_elements: Vec<(IdSet, u8, Place)>,
+    pub(crate) of_elements: Vec<(IdSet, u8, Place)>,
 }
 
 /// A mesh by the numbers of its file.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     /// The files read; the first is the one the user named.
-    pub(super) files: Vec<PathBuf>,
-    pub(super) nodes: DraftNodes,
-    pub(super) solids: DraftSolids,
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) nodes: DraftNodes,
+    pub(crate) solids: DraftSolids,
     /// Numbers of elements that are no solids: a set may name them.
-    pub(super) other_elements: Vec<u64>,
+    pub(crate) other_elements: Vec<u64>,
     /// Those of them that may lie on faces of solids, by number.
-    pub(super) surface_elements: Vec<(u64, Facet)>,
+    pub(crate) surface_elements: Vec<(u64, Facet)>,
     /// Solids of types this program does not know yet: name, first place, count.
-    pub(super) unsupported: BTreeMap<String, (Place, usize)>,
-    pub(super) node_sets: BTreeMap<String, IdSet>,
-    pub(super) cell_sets: BTreeMap<String, IdSet>,
-    pub(super) face_sets: BTreeMap<String, DraftFaces>,
-    pub(super) warnings: Vec<String>,
+    pub(crate) unsupported: BTreeMap<String, (Place, usize)>,
+    pub(crate) node_sets: BTreeMap<String, IdSet>,
+    pub(crate) cell_sets: BTreeMap<String, IdSet>,
+    pub(crate) face_sets: BTreeMap<String, DraftFaces>,
+    pub(crate) warnings: Vec<String>,
     /// The format knows wedges of either sense, so that turning them is no news.
-    pub(super) has_wedges_of_either_sense: bool,
+    pub(crate) has_wedges_of_either_sense: bool,
     /// Nodes of no solid with their place in the file, found in the end.
-    pub(super) free: Vec<(u32, FreeNode)>,
+    pub(crate) free: Vec<(u32, FreeNode)>,
 }
 
 impl Draft {
-    pub(super) fn new(file: PathBuf) -> Self {
+    pub(crate) fn new(file: PathBuf) -> Self {
         Draft {
             files: vec![file],
             ..Draft::default()
@@ -157,7 +157,7 @@ impl Draft {
     }
 
     /// An error with its file and, if known, its line.
-    pub(super) fn error_at(&self, place: Place, error: Error) -> Error {
+    pub(crate) fn error_at(&self, place: Place, error: Error) -> Error {
         let error = match self.files.get(usize::from(place.file)) {
             Some(file) => error.in_file(file),
             None => error,
@@ -193,7 +193,7 @@ impl Draft {
     }
 
     /// Takes an element that is no solid; one with 3 or 4 `corners` may lie on a face of one.
-    pub(super) fn push_other(&mut self, id: u64, corners: &[u64]) {
+    pub(crate) fn push_other(&mut self, id: u64, corners: &[u64]) {
         self.other_elements.push(id);
         if matches!(corners.len(), 3 | 4) {
             self.surface_elements.push((id, Facet::new(corners)));
@@ -201,7 +201,7 @@ impl Draft {
     }
 
     /// Notes a solid of a type this program does not know.
-    pub(super) fn note_unsupported(&mut self, name: &str, place: Place) {
+    pub(crate) fn note_unsupported(&mut self, name: &str, place: Place) {
         match self.unsupported.get_mut(name) {
             Some((_, count)) => *count += 1,
             None => {

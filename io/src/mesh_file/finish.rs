@@ -19,7 +19,7 @@ pub(super) const DROPPED: u32 = u32::MAX;
 
 impl Draft {
     /// Checks everything and makes the mesh. Fails on what the documentation of [`super::read`] lists.
-    pub(super) fn finish(mut self) -> Result<MeshFile> {
+    pub(crate) fn finish(mut self) -> Result<MeshFile> {
         clean_names(&mut self.node_sets);
         clean_names(&mut self.cell_sets);
         clean_names(&mut self.face_sets);
@@ -89,7 +89,7 @@ impl Draft {
             plural(self.other_elements.len())
         );
         let error = Error::input(what)
-            .expected("at least one tetrahedron, hexahedron or wedge")
+            .expected("at least one tetrahedron, hexahedron, wedge or pyramid")
             .advice("mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`");
         Err(self.error_at(Default::default(), error))
     }

@@ -4,7 +4,7 @@
 
 /// Finds the index of a number. Of a repeated number the first index counts.
 #[derive(Debug)]
-pub(super) enum IdLookup {
+pub(crate) enum IdLookup {
     /// Index of `first + k` at `k`, `NONE` where there is none.
     Dense { first: u64, index: Vec<u32> },
     /// Sorted by number.
@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 impl IdLookup {
     /// Takes the numbers of indices 0, 1, ... (fewer than `u32::MAX`). Returns with the lookup the pairs of indices
     /// that bear the same number: (first, later one).
-    pub(super) fn new(ids: &[u64]) -> (Self, Vec<(u32, u32)>) {
+    pub(crate) fn new(ids: &[u64]) -> (Self, Vec<(u32, u32)>) {
         debug_assert!(ids.len() < NONE as usize);
         let (Some(&first), Some(&last)) = (ids.iter().min(), ids.iter().max()) else {
             return (IdLookup::Sparse(Vec::new()), Vec::new());
@@ -59,7 +59,7 @@ impl IdLookup {
     }
 
     /// Index of a number.
-    pub(super) fn get(&self, id: u64) -> Option<u32> {
+    pub(crate) fn get(&self, id: u64) -> Option<u32> {
         match self {
             IdLookup::Dense { first, index } => {
                 let k = usize::try_from(id.checked_sub(*first)?).ok()?;
@@ -74,7 +74,7 @@ impl IdLookup {
 
     /// Calls `found` with the index of each number of `start, start + step, ...` up to `end`. The work is bounded by
     /// the count of numbers held, however long the range is.
-    pub(super) fn for_range(
+    pub(crate) fn for_range(
         &self,
         (start, end, step): (u64, u64, u64),
         mut found: impl FnMut(u32),

@@ -6,20 +6,20 @@
 //!
 //! Invariant: serial; knows no case, no material and no communication. The caller reads on rank 0.
 
-mod abaqus;
-mod draft;
+pub(crate) mod abaqus;
+pub(crate) mod draft;
 mod exodus;
 mod finish;
 mod gmsh;
 mod hdf;
-mod id_lookup;
+pub(crate) mod id_lookup;
 mod include;
 mod joints;
 mod med;
 mod mirror;
 mod nastran;
 mod resolve_sets;
-mod scan;
+pub(crate) mod scan;
 mod solids;
 mod unv;
 mod vtk;
@@ -140,7 +140,7 @@ fn read_hdf(path: &Path) -> Result<Draft> {
 }
 
 /// The bytes of a file that must exist and hold something. `kind` names it in messages.
-fn read_bytes(path: &Path, kind: &str) -> Result<Vec<u8>> {
+pub(crate) fn read_bytes(path: &Path, kind: &str) -> Result<Vec<u8>> {
     let refuse = |what: String| Err(Error::input(what).in_file(path));
     if path.is_dir() {
         return refuse(format!("a directory, not a {kind}"));
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(
             message("a.msh", b"** a deck\n*NODE\n1,0,0,0\n"),
             "a.msh: the mesh has no solid element (1 node, 0 other elements); expected at least one tetrahedron, \
-             hexahedron or wedge; advice"
+             hexahedron, wedge or pyramid; advice"
                 .replace("advice", "mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`")
         );
         assert_eq!(

@@ -173,7 +173,7 @@ pub(super) fn readable(bytes: &[u8]) -> String {
 }
 
 /// Without blanks (in the sense of this module) and line ends at both ends.
-pub(super) fn trim(bytes: &[u8]) -> &[u8] {
+pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
     let blank = |&b: &u8| is_blank(b) || b == b'\n';
     let start = bytes.iter().position(|b| !blank(b)).unwrap_or(bytes.len());
     let end = bytes
@@ -184,7 +184,7 @@ pub(super) fn trim(bytes: &[u8]) -> &[u8] {
 }
 
 /// A whole number, 0 or greater; a leading `+` is allowed.
-pub(super) fn parse_unsigned(field: &[u8]) -> Option<u64> {
+pub(crate) fn parse_unsigned(field: &[u8]) -> Option<u64> {
     let digits = field.strip_prefix(b"+").unwrap_or(field);
     if digits.is_empty() {
         return None;
@@ -207,7 +207,7 @@ pub(super) fn parse_signed(field: &[u8]) -> Option<i64> {
 }
 
 /// A finite number. Besides the usual forms those of Fortran: `1.5D-3` and, without a letter, `1.5-3`.
-pub(super) fn parse_float(field: &[u8]) -> Option<f64> {
+pub(crate) fn parse_float(field: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(field).ok()?;
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
         return None;

@@ -17,7 +17,7 @@ pub(crate) mod test_models;
 
 pub use constraints::constrain;
 pub use elimination::{Elimination, fixed_as_owners_say};
-pub use loads::{add_thermal_force, external_force, face_area, temperature_changes};
+pub use loads::{add_initial_force, external_force, face_area};
 pub use pattern::{BlockRows, Pattern};
 pub use slabs::Slabs;
 pub use stiffness::assemble_stiffness;

@@ -46,7 +46,7 @@ pub(crate) enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The case file (case.toml).
+    /// The case file (case.toml), or a deck of CalculiX or Abaqus (model.inp).
     #[arg(required = true)]
     pub(crate) case: Option<PathBuf>,
     /// Directory for the results, instead of the one in the case file.
@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The case file (case.toml).
+    /// The case file (case.toml), or a deck (model.inp).
     pub(crate) case: PathBuf,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
@@ -135,12 +135,12 @@ pub(crate) enum MeshAction {
         /// The mesh file (.msh, .inp, .vtu, .vtk, .bdf, .unv, .med, .exo).
         file: PathBuf,
     },
-    /// Write a mesh with its sets in another format: .vtu, .inp or .msh.
+    /// Write a mesh with its sets in another format: .vtu, .inp or .msh; or a deck (.inp) as a case, into a directory.
     Convert {
         /// The mesh file to read.
         #[arg(value_name = "IN")]
         input: PathBuf,
-        /// The mesh file to write; its extension is the format.
+        /// The mesh file to write; its extension is the format. For a deck also a directory: case.toml and mesh.vtu.
         #[arg(value_name = "OUT")]
         output: PathBuf,
     },

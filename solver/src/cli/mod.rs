@@ -12,6 +12,7 @@ mod verify;
 use args::{CasesAction, CheckArgs, Cli, Command, CommonArgs, MeshAction, RunArgs};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use fem_io::deck;
 use fem_mesh::{Comm, Error, Result};
 use fem_solve::log::{Log, tell};
 use fem_solve::run::{self, Request};
@@ -182,7 +183,25 @@ fn read_mesh_file(file: &Path) -> Result<fem_mesh::Mesh> {
     Ok(read.mesh)
 }
 
+/// Whether a deck is to become a case: the output is a directory, or can be no mesh file.
+fn wants_case(input: &Path, output: &Path) -> bool {
+    let ends_as_directory = output.to_string_lossy().ends_with('/');
+    deck::is_deck(input) && (ends_as_directory || output.is_dir() || output.extension().is_none())
+}
+
 fn mesh_convert(input: &Path, output: &Path) -> Result<String> {
+    if wants_case(input, output) {
+        let made = deck::convert(input, output)?;
+        for warning in &made.warnings {
+            tell(&format!("warning: {warning}"));
+        }
+        return Ok(format!(
+            "{}: a case of {} nodes, {} elements",
+            output.join("case.toml").display(),
+            made.mesh.n_nodes(),
+            made.mesh.n_cells()
+        ));
+    }
     let mesh = read_mesh_file(input)?;
     fem_io::mesh_file::write(output, &mesh)?;
     let n_sets = mesh.sets.nodes.len() + mesh.sets.cells.len() + mesh.sets.faces.len();

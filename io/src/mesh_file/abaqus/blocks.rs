@@ -15,6 +15,8 @@ use fem_mesh::{CellType, Error, Result};
 pub(super) enum Block {
     /// Nothing to us.
     Skip,
+    /// Data of a card that is not of the mesh.
+    Card,
     /// `number, x, y, z`; nodes from index `first` on also belong to `set`.
     Nodes { set: Option<String>, first: usize },
     /// `number, node, node, ...`, over several lines if need be.
@@ -139,6 +141,10 @@ impl Reader {
         let mut block = std::mem::replace(&mut self.block, Block::Skip);
         let read = match &mut block {
             Block::Skip => Ok(()),
+            Block::Card => {
+                self.keep_line(line);
+                Ok(())
+            }
             Block::Nodes { .. } => self.read_node(line),
             Block::Solids(solids) => self.read_solid(line, solids),
             Block::Others {

@@ -2,17 +2,33 @@
 //!
 //! Invariant: knows the syntax, not the meaning of any keyword.
 
+use super::super::draft::Place;
 use super::super::scan::trim;
 
 /// A keyword line taken apart.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Card {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Card {
     /// The keyword in capitals as written, for messages: `SOLID SECTION`.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// The keyword in capitals without blanks: `SOLIDSECTION`.
-    pub(super) keyword: String,
+    pub(crate) keyword: String,
     /// Parameters: name in capitals without blanks, value as written.
-    parameters: Vec<(String, String)>,
+    pub(crate) parameters: Vec<(String, String)>,
+}
+
+/// A keyword line with its data lines.
+#[derive(Clone, Debug)]
+pub(crate) struct DeckCard {
+    pub(crate) card: Card,
+    pub(crate) place: Place,
+    pub(crate) lines: Vec<DataLine>,
+}
+
+/// A data line, without blanks around it.
+#[derive(Clone, Debug)]
+pub(crate) struct DataLine {
+    pub(crate) text: String,
+    pub(crate) place: Place,
 }
 
 /// Keywords that may be cut short.
@@ -20,7 +36,7 @@ const LONG: [&str; 5] = ["ELEMENT", "SURFACE", "INCLUDE", "INSTANCE", "ASSEMBLY"
 
 impl Card {
     /// Takes the line without its star. Continuation lines have been appended to it.
-    pub(super) fn parse(line: &[u8]) -> Card {
+    pub(crate) fn parse(line: &[u8]) -> Card {
         let mut fields =
             split_unquoted(line).map(|f| String::from_utf8_lossy(trim(f)).into_owned());
         let title = fields.next().unwrap_or_default().to_ascii_uppercase();
@@ -47,13 +63,13 @@ impl Card {
     }
 
     /// Value of a parameter; empty for a flag.
-    pub(super) fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
     }
 
     /// Whether a flag is there, whole or cut to three letters or more.
-    pub(super) fn has_flag(&self, name: &str) -> bool {
+    pub(crate) fn has_flag(&self, name: &str) -> bool {
         self.parameters
             .iter()
             .any(|(n, _)| n.len() >= 3 && name.starts_with(n.as_str()))
@@ -61,7 +77,7 @@ impl Card {
 }
 
 /// A name without the quotes around it.
-pub(super) fn unquoted(text: &str) -> &str {
+pub(crate) fn unquoted(text: &str) -> &str {
     let inner = text.strip_prefix('"').and_then(|t| t.strip_suffix('"'));
     inner.unwrap_or(text)
 }

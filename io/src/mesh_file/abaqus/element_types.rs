@@ -6,7 +6,7 @@ use fem_mesh::CellType;
 
 /// What an element name means to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A solid we know. `special` if the name asks for a formulation beyond shape and integration.
     Solid {
         /// Its shape; our node order is Abaqus's.
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 /// Takes the element name in capitals.
-pub(super) fn element_kind(name: &str) -> Kind {
+pub(crate) fn element_kind(name: &str) -> Kind {
     const UNSUPPORTED: [&str; 6] = ["AC3D", "F3D", "COH3D", "CIN3D", "GK3D", "SC"];
     if let Some(rest) = name
         .strip_prefix("C3D")
@@ -32,9 +32,11 @@ pub(super) fn element_kind(name: &str) -> Kind {
         let (n_nodes, letters) = split_number(rest);
         let cell_type = match n_nodes {
             4 => CellType::Tet4,
+            5 => CellType::Pyramid5,
             6 => CellType::Wedge6,
             8 => CellType::Hex8,
             10 => CellType::Tet10,
+            15 => CellType::Wedge15,
             20 => CellType::Hex20,
             _ => return Kind::Unsupported(n_nodes),
         };
@@ -101,7 +103,8 @@ mod tests {
             special: true,
         };
         assert_eq!(element_kind("C3D8RH"), hybrid);
-        assert_eq!(element_kind("C3D15"), Kind::Unsupported(15));
+        assert_eq!(element_kind("C3D15"), solid(CellType::Wedge15));
+        assert_eq!(element_kind("C3D27"), Kind::Unsupported(27));
         assert_eq!(element_kind("SC8R"), Kind::Unsupported(8));
         for (name, n_corners) in [
             ("S4R", 4),

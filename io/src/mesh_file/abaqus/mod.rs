@@ -4,42 +4,64 @@
 //! that would change the mesh in a way we do not follow are refused; all others are named in one warning.
 //! Sources: Abaqus Keywords Reference Guide; CalculiX CrunchiX user's manual.
 //!
-//! Invariant: reads no material, load or step; a deck as a case is read elsewhere.
+//! Invariant: reads no material, load or step. For a deck that is to be run ([`read_deck`]) it hands over the other
+//! cards as they stand, to [`crate::deck`].
 
 mod blocks;
-mod card;
-mod element_types;
-mod sets;
+pub(crate) mod card;
+pub(crate) mod element_types;
+pub(crate) mod sets;
 
 use super::draft::{Draft, IdSet, Place};
 use super::include::Open;
 use super::scan::trim;
 use blocks::Block;
-use card::Card;
+use card::{Card, DataLine, DeckCard};
 use element_types::{Kind, element_kind};
 use fem_mesh::{Error, Result};
 use sets::{Defined, SetKind, SetNames};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Reads the bytes of the deck at `path`.
+/// Reads the mesh of the deck at `path` from its bytes.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Draft> {
-    let mut reader = Reader {
-        draft: Draft::new(path.to_path_buf()),
-        block: Block::Skip,
-        at: Place::default(),
-        names: SetNames::default(),
-        open: Open::default(),
-        part: None,
-        instance: None,
-        in_assembly: false,
-        skipped_keywords: Vec::new(),
-        skipped_elements: BTreeMap::new(),
-    };
+    let mut reader = Reader::new(path, None);
     reader.read_file(0, bytes)?;
     reader.close_block()?;
     reader.warn_of_skipped();
     Ok(reader.draft)
+}
+
+/// A deck that is to be run: its mesh, and its cards in their order.
+pub(crate) struct DeckParts {
+    pub(crate) draft: Draft,
+    /// All keyword lines, those of the mesh without their data.
+    pub(crate) cards: Vec<DeckCard>,
+    /// The *ELEMENT cards.
+    pub(crate) elements: Vec<ElementCard>,
+    pub(crate) names: SetNames,
+}
+
+/// One *ELEMENT card.
+pub(crate) struct ElementCard {
+    /// The type in capitals.
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    /// Index of its first solid, and of its first other element, in the draft.
+    pub(crate) first: (usize, usize),
+}
+
+/// Reads the bytes of the deck at `path`, all of it.
+pub(crate) fn read_deck(path: &Path, bytes: &[u8]) -> Result<DeckParts> {
+    let mut reader = Reader::new(path, Some(Vec::new()));
+    reader.read_file(0, bytes)?;
+    reader.close_block()?;
+    Ok(DeckParts {
+        draft: reader.draft,
+        cards: reader.cards.unwrap_or_default(),
+        elements: reader.elements,
+        names: reader.names,
+    })
 }
 
 struct Reader {
@@ -59,6 +81,10 @@ struct Reader {
     skipped_keywords: Vec<String>,
     /// Counts by element name.
     skipped_elements: BTreeMap<String, usize>,
+    /// Of a deck that is to be run: every card. `None` where only the mesh is wanted.
+    cards: Option<Vec<DeckCard>>,
+    /// The *ELEMENT cards.
+    elements: Vec<ElementCard>,
 }
 
 /// Keywords without meaning for the mesh that need no warning.
@@ -80,6 +106,23 @@ const REFUSED: [&str; 8] = [
 const SHOWN: usize = 12;
 
 impl Reader {
+    fn new(path: &Path, cards: Option<Vec<DeckCard>>) -> Reader {
+        Reader {
+            draft: Draft::new(path.to_path_buf()),
+            block: Block::Skip,
+            at: Place::default(),
+            names: SetNames::default(),
+            open: Open::default(),
+            part: None,
+            instance: None,
+            in_assembly: false,
+            skipped_keywords: Vec::new(),
+            skipped_elements: BTreeMap::new(),
+            cards,
+            elements: Vec::new(),
+        }
+    }
+
     fn error(&self, error: Error) -> Error {
         self.draft.error_at(self.at, error)
     }
@@ -132,6 +175,13 @@ impl Reader {
     }
 
     fn read_card(&mut self, card: &Card) -> Result<()> {
+        if let Some(cards) = self.cards.as_mut().filter(|_| card.keyword != "INCLUDE") {
+            cards.push(DeckCard {
+                card: card.clone(),
+                place: self.at,
+                lines: Vec::new(),
+            });
+        }
         match card.keyword.as_str() {
             "NODE" => self.start_nodes(card)?,
             "ELEMENT" => self.start_elements(card)?,
@@ -154,6 +204,7 @@ impl Reader {
                     self.error(error.advice("write the deck with all nodes and elements listed"))
                 );
             }
+            _ if self.cards.is_some() => self.block = Block::Card,
             keyword if SILENT.contains(&keyword) => {}
             _ => {
                 if !self.skipped_keywords.contains(&card.title) {
@@ -231,6 +282,13 @@ impl Reader {
             if !self.draft.warnings.contains(&warning) {
                 self.draft.warnings.push(warning);
             }
+        }
+        if self.cards.is_some() {
+            self.elements.push(ElementCard {
+                name: name.clone(),
+                place: self.at,
+                first: (self.draft.solids.ids.len(), self.draft.other_elements.len()),
+            });
         }
         self.block = Block::elements(name, kind, set, &self.draft);
         Ok(())
@@ -352,6 +410,17 @@ impl Reader {
             let error = Error::input(format!("{} `{name}` does not exist", kind.title()));
             self.error(error.expected("a set defined before this line"))
         })
+    }
+
+    /// Keeps a data line of a card that is not of the mesh.
+    fn keep_line(&mut self, line: &[u8]) {
+        let text = String::from_utf8_lossy(line).into_owned();
+        if let Some(card) = self.cards.as_mut().and_then(|cards| cards.last_mut()) {
+            card.lines.push(DataLine {
+                text,
+                place: self.at,
+            });
+        }
     }
 
     fn warn_of_skipped(&mut self) {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// What a name is given to; each kind has its own names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum SetKind {
+pub(crate) enum SetKind {
     Node,
     Element,
     Surface,
@@ -14,7 +14,7 @@ pub(super) enum SetKind {
 
 impl SetKind {
     /// For messages.
-    pub(super) fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             SetKind::Node => "node set",
             SetKind::Element => "element set",
@@ -25,7 +25,7 @@ impl SetKind {
 
 /// The names in use.
 #[derive(Debug, Default)]
-pub(super) struct SetNames {
+pub(crate) struct SetNames {
     /// By kind and capitals: the name as first written, and whether the assembly (not a part) gave it.
     written: HashMap<(SetKind, String), (String, bool)>,
 }
@@ -41,7 +41,7 @@ pub(super) enum Defined {
 
 impl SetNames {
     /// Name under which the set is kept, if it is defined.
-    pub(super) fn find(&self, kind: SetKind, name: &str) -> Option<&str> {
+    pub(crate) fn find(&self, kind: SetKind, name: &str) -> Option<&str> {
         let found = self.written.get(&(kind, name.to_ascii_uppercase()));
         found.map(|(written, _)| written.as_str())
     }
