@@ -166,7 +166,14 @@ fn static_decks_give_the_numbers_of_their_reference() {
         .filter(|(_, is_static)| *is_static)
     {
         n += 1;
-        let verdicts: Vec<Verdict> = ranks().iter().map(|&n| run(&folder, &deck, n)).collect();
+        let mut verdicts = Vec::new();
+        for &n_ranks in ranks() {
+            verdicts.push(run(&folder, &deck, n_ranks));
+            // What is refused is refused before ranks matter.
+            if matches!(verdicts[0], Verdict::Refused(2, _)) {
+                break;
+            }
+        }
         let agrees = verdicts.iter().all(|v| matches!(v, Verdict::Agrees(_)));
         let runs = verdicts.iter().all(|v| !matches!(v, Verdict::Refused(..)));
         (n_agree, n_run) = (n_agree + usize::from(agrees), n_run + usize::from(runs));

@@ -202,7 +202,7 @@ impl Reader {
         }
         if let Some(name) = &coupling.orientation {
             let orientation = self.orientation_named(name, place)?;
-            if orientation.rotation.is_some() {
+            if orientation.rotation.is_some() || !orientation.others.is_empty() {
                 return Err(self.not_yet(
                     place,
                     "an *ORIENTATION of a coupling with a further rotation",
@@ -213,8 +213,8 @@ impl Reader {
                 format!(
                     "{{ kind = \"{}\", a = {}, b = {} }}",
                     system(orientation.is_cylindrical),
-                    vector(orientation.a),
-                    vector(orientation.b)
+                    vector(orientation.points[0]),
+                    vector(orientation.points[1])
                 ),
             );
         }

@@ -313,41 +313,85 @@ impl Reader {
             if elements.is_empty() {
                 continue;
             }
-            let sets: Vec<String> = elements
-                .iter()
-                .map(|e| self.source.element_set(e))
-                .collect();
             let orientation = &self.model.orientations[k];
             if !is_key("", "orientation") {
                 if self.turns_nothing(&name) {
                     continue;
                 }
-                return Err(self.not_yet(
-                    orientation.place,
-                    "*ORIENTATION of a material that is not isotropic",
-                ));
+                let what = "*ORIENTATION of a material that is not isotropic";
+                return Err(self.not_yet(orientation.place, what));
             }
-            toml.table("[[orientation]]", orientation.place);
-            toml.key("name", quoted(&name));
-            toml.key("elements", list(sets.iter().map(|set| quoted(set))));
-            toml.key(
-                "type",
-                quoted(if orientation.is_cylindrical {
+            for (part, (sets, points)) in self.oriented(k, &elements).into_iter().enumerate() {
+                let orientation = &self.model.orientations[k];
+                toml.table("[[orientation]]", orientation.place);
+                let number_of_part = if part == 0 {
+                    String::new()
+                } else {
+                    format!(" {}", part + 1)
+                };
+                toml.key("name", quoted(&format!("{name}{number_of_part}")));
+                toml.key("elements", list(sets.iter().map(|set| quoted(set))));
+                let system = if orientation.is_cylindrical {
                     "cylindrical"
                 } else {
                     "rectangular"
-                }),
-            );
-            toml.key("a", vector(orientation.a));
-            toml.key("b", vector(orientation.b));
-            if let Some((axis, angle)) = orientation.rotation {
-                toml.key(
-                    "rotate",
-                    format!("{{ axis = {axis}, angle = {} }}", number(angle)),
-                );
+                };
+                toml.key("type", quoted(system));
+                toml.key("a", vector(points[0]));
+                toml.key("b", vector(points[1]));
+                if let Some((axis, angle)) = orientation.rotation {
+                    toml.key(
+                        "rotate",
+                        format!("{{ axis = {axis}, angle = {} }}", number(angle)),
+                    );
+                }
             }
         }
         Ok(())
+    }
+
+    /// Element sets with their points of an orientation: all of its sections, or, where a distribution gives some
+    /// elements other points, the rest of them and those.
+    fn oriented(&mut self, k: usize, elements: &[Elements]) -> Vec<(Vec<String>, [[f64; 3]; 2])> {
+        let (points, others) = (
+            self.model.orientations[k].points,
+            self.model.orientations[k].others.clone(),
+        );
+        if others.is_empty() {
+            return vec![(
+                elements
+                    .iter()
+                    .map(|e| self.source.element_set(e))
+                    .collect(),
+                points,
+            )];
+        }
+        let mut rest: BTreeSet<u64> = elements
+            .iter()
+            .flat_map(|e| self.source.element_ids(e))
+            .collect();
+        let mut parts = Vec::new();
+        // Of several lines for one element the last counts.
+        for (some, points) in others.iter().rev() {
+            let ids: Vec<u64> = self
+                .source
+                .element_ids(some)
+                .into_iter()
+                .filter(|id| rest.remove(id))
+                .collect();
+            if !ids.is_empty() {
+                let set = self.source.add_element_set("oriented", ids);
+                parts.push((vec![set], *points));
+            }
+        }
+        if !rest.is_empty() {
+            let set = self
+                .source
+                .add_element_set("oriented", rest.into_iter().collect());
+            parts.push((vec![set], points));
+        }
+        parts.reverse();
+        parts
     }
 
     /// Whether all materials with these axes are isotropic.

@@ -65,7 +65,6 @@ const DESIGN: &str = "there is no sensitivity analysis or optimization";
 const SUPERELEMENT: &str = "there are no substructures and no user elements";
 const OUTPUT: &str = "results go to results.vtkhdf and, by *NODE PRINT, *EL PRINT and *SECTION PRINT, to a .dat file";
 const CHANGES: &str = "the model stays the same in all steps";
-const SCATTER: &str = "there are no distributed or random properties";
 const FAILURE: &str = "there is no damage and no crack growth";
 
 /// The table, by name.
@@ -135,7 +134,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "DISTRIBUTING COUPLING",
         "*COUPLING with *DISTRIBUTING says the same",
     ),
-    refuse("DISTRIBUTION", SCATTER),
+    follow("DISTRIBUTION", &["NAME"], &[]),
     follow("DLOAD", &["OP", "AMPLITUDE"], &["LOADCASE"]),
     follow("DSLOAD", &["OP", "AMPLITUDE"], &["LOADCASE"]),
     refuse("DYNAMIC", STATIC_ONLY),
