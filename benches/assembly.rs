@@ -11,8 +11,8 @@ use fem_mesh::generate::{BoxMesh, generate_slice};
 use fem_mesh::halo::Halo;
 use fem_mesh::{CellType, Comm, Result};
 use fem_solve::assembly::{Pattern, assemble_stiffness, external_force};
-use fem_solve::element::StiffnessKernel;
 use fem_solve::element::solid::{Elements, stiffness_len};
+use fem_solve::element::{Formulation, Purpose, StiffnessKernel};
 use fem_solve::model::{Load, Material, Model};
 use fem_solve::post::{compute_nodal_tensors, internal_force};
 use std::hint::black_box;
@@ -58,18 +58,16 @@ fn model(cell_type: CellType, n: usize) -> Result<Model> {
         origin: [0.0; 3],
     };
     let (mesh, _) = distribute_slices(&comm, generate_slice(&spec, &comm, None)?, None)?;
-    let steel = Material {
-        name: "steel".to_owned(),
-        young: 1.0,
-        poisson: 0.3,
-        density: 1.0,
-        expansion: 0.0,
-    };
+    let steel = Material::isotropic("steel", 1.0, 0.3, 0.0);
     let cells = (0..mesh.n_cells() as u32).collect();
     Ok(Model {
         cell_material: vec![0; mesh.n_cells()],
+        cell_formulation: vec![Formulation::Full; mesh.n_cells()],
         mesh,
         materials: vec![steel],
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         fixed: Vec::new(),
         loads: vec![Load::BodyForce {
             cells,
@@ -89,6 +87,7 @@ fn elements_alone(model: &Model) -> f64 {
     }
     let lame = vec![[1.0, 1.0]; n_elements];
     let elements = Elements {
+        rule: Purpose::Stiffness,
         cell_type,
         coords: &coords,
         lame: &lame,

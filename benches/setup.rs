@@ -9,6 +9,7 @@ use fem_mesh::distribute::distribute_slices;
 use fem_mesh::generate::{BoxMesh, generate_slice};
 use fem_mesh::{CellType, Comm, Error, Result};
 use fem_solve::assembly::{Pattern, assemble_stiffness, constrain};
+use fem_solve::element::Formulation;
 use fem_solve::linalg::{DistMatrix, DistSymmetric};
 use fem_solve::log::peak_memory_mib;
 use fem_solve::model::{Material, Model};
@@ -38,17 +39,15 @@ fn model(n: usize) -> Result<Model> {
     let held = (0..mesh.coords.len()).filter(|&node| mesh.coords[node][0] == 0.0);
     Ok(Model {
         cell_material: vec![0; mesh.n_cells()],
+        cell_formulation: vec![Formulation::Full; mesh.n_cells()],
         fixed: held
             .flat_map(|node| (0..3).map(move |c| (3 * node as u32 + c, 0.0)))
             .collect(),
         mesh,
-        materials: vec![Material {
-            name: "unit".to_owned(),
-            young: 1.0,
-            poisson: 0.3,
-            density: 1.0,
-            expansion: 0.0,
-        }],
+        materials: vec![Material::isotropic("unit", 1.0, 0.3, 0.0)],
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         loads: Vec::new(),
     })
 }

@@ -1,6 +1,7 @@
 //! What the system tests share: running the binary, reading what it left.
 
 use fem_mesh::{BoxMesh, CellType, Comm, LocalMesh, distribute_slices, generate_slice};
+use fem_solve::element::Formulation;
 use fem_solve::model::{Material, Model};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -148,6 +149,13 @@ fn mapped_box(
                 slice.coords[nodes[cell_type.n_corners() + k] as usize] =
                     [0, 1, 2].map(|i| 0.5 * (a[i] + b[i]));
             }
+            let first_inner = cell_type.n_nodes() - cell_type.inner_nodes().len();
+            for (&node, around) in nodes[first_inner..].iter().zip(cell_type.inner_nodes()) {
+                let place = |k: &u8| slice.coords[nodes[usize::from(*k)] as usize];
+                let mean = [0, 1, 2]
+                    .map(|i| around.iter().map(|k| place(k)[i]).sum::<f64>() / around.len() as f64);
+                slice.coords[node as usize] = mean;
+            }
         }
     }
     distribute_slices(comm, slice, None).unwrap().0
@@ -198,18 +206,17 @@ pub(crate) fn held_model(mesh: LocalMesh, field: impl Fn([f64; 3]) -> [f64; 3]) 
                 .map(|(c, u)| ((3 * node + c) as u32, u)),
         );
     }
-    let material = Material {
-        name: "m".to_owned(),
-        young: YOUNG,
-        poisson: POISSON,
-        density: 0.0,
-        expansion: 0.0,
-    };
+    let material = Material::isotropic("m", YOUNG, POISSON, 0.0);
     let cell_material = vec![0; mesh.n_cells()];
+    let cell_formulation = vec![Formulation::Full; mesh.n_cells()];
     Model {
+        cell_formulation,
         mesh,
         materials: vec![material],
         cell_material,
+        orientations: Vec::new(),
+        cell_orientation: Vec::new(),
+        temperatures: None,
         fixed,
         loads: Vec::new(),
     }

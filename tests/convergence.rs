@@ -152,8 +152,12 @@ fn errors_fall_at_the_rate_of_the_element() {
         (CellType::Hex8, 8),
         (CellType::Wedge6, 8),
         (CellType::Tet4, 10),
+        (CellType::Pyramid5, 7),
         (CellType::Hex20, 5),
         (CellType::Tet10, 5),
+        (CellType::Pyramid13, 4),
+        (CellType::Wedge15, 4),
+        (CellType::Hex27, 4),
     ] {
         let coarse = solve_and_measure(cell_type, n, 1);
         let fine = solve_and_measure(cell_type, 2 * n, 3);

@@ -6,6 +6,8 @@ mod cli;
 mod common;
 mod convergence;
 mod decks;
+mod elements;
+mod materials;
 mod patch;
 mod ranks;
 mod tidy;

@@ -12,7 +12,7 @@ mod cover;
 pub use catalog::{ALL, FoundSet, SetCatalog, SetKind, SetUse};
 pub use cover::{Cover, assign_materials, check_cover};
 
-use crate::case::{Case, Place, ProbeAt};
+use crate::case::{Case, MaterialInput, Place, ProbeAt};
 use fem_mesh::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,6 +59,18 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
                     .expected("one material for each element"));
             }
         }
+    }
+    for element in &case.elements {
+        let (names, place) = (&element.elements, element.place);
+        find_all(case, sets, names, SetUse::Material, place)?;
+    }
+    for orientation in &case.orientations {
+        let (names, place) = (&orientation.elements, orientation.place);
+        find_all(case, sets, names, SetUse::Orientation, place)?;
+    }
+    for temperature in &case.temperatures {
+        let (names, place) = (&temperature.on, temperature.place);
+        find_all(case, sets, names, SetUse::Temperature, place)?;
     }
     for constraint in &case.constraints {
         find_all(
@@ -110,7 +122,15 @@ fn warnings(case: &Case, sets: &SetCatalog) -> Vec<String> {
         .iter()
         .flat_map(|c| c.displacement)
         .any(|value| value.is_some_and(|u| u != 0.0));
-    if case.loads.is_empty() && !moves {
+    if let Some(first) = case.temperatures.first()
+        && !case.materials.iter().any(MaterialInput::feels_temperature)
+    {
+        let what =
+            "[[temperature]] has no effect: no material has `expansion` or depends on temperature";
+        warnings.push(case.error_at(first.place, what).to_string());
+    }
+    let heats = case.temperatures.iter().any(|t| !t.initial);
+    if case.loads.is_empty() && !moves && !heats {
         let path = case.path.display();
         warnings.push(format!(
             "{path}: there is no [[load]] and no prescribed displacement but 0: the solution is zero"

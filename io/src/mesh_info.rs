@@ -120,7 +120,7 @@ fn triple(a: Point, b: Point, c: Point) -> f64 {
 fn cell_volume(mesh: &Mesh, cell: usize) -> f64 {
     let origin = mesh.coords[mesh.cells.nodes_of(cell)[0] as usize];
     let n_faces = mesh.cells.types[cell].faces().len() as u8;
-    let mut points = [[0.0; 3]; 8];
+    let mut points = [[0.0; 3]; 9];
     let mut flux = 0.0;
     for face in 0..n_faces {
         let (face_type, nodes) = mesh.cells.nodes_of_face(CellFace {
@@ -136,7 +136,7 @@ fn cell_volume(mesh: &Mesh, cell: usize) -> f64 {
 }
 
 /// Integral of x . n over a face.
-fn face_flux(face_type: CellType, x: &[Point; 8]) -> f64 {
+fn face_flux(face_type: CellType, x: &[Point; 9]) -> f64 {
     let triangle = |a: usize, b: usize, c: usize| triple(x[a], x[b], x[c]) / 2.0;
     match face_type {
         CellType::Tri3 => triangle(0, 1, 2),
@@ -153,6 +153,9 @@ fn face_flux(face_type: CellType, x: &[Point; 8]) -> f64 {
         CellType::Quad8 => {
             second_order_flux(x, |u, v| (quad8_gradients(u, v), quad8_values(u, v), 1.0))
         }
+        CellType::Quad9 => {
+            second_order_flux(x, |u, v| (quad9_gradients(u, v), quad9_values(u, v), 1.0))
+        }
         _ => 0.0,
     }
 }
@@ -160,8 +163,8 @@ fn face_flux(face_type: CellType, x: &[Point; 8]) -> f64 {
 /// Gauss rule of 3 x 3 points on the square [-1, 1]^2: exact to degree 5 in each variable, which the integrand has at
 /// most. `shape` returns gradients and values of the shape functions and the factor of the mapping to the square.
 fn second_order_flux(
-    x: &[Point; 8],
-    shape: impl Fn(f64, f64) -> ([[f64; 2]; 8], [f64; 8], f64),
+    x: &[Point; 9],
+    shape: impl Fn(f64, f64) -> ([[f64; 2]; 9], [f64; 9], f64),
 ) -> f64 {
     let abscissa = 0.6_f64.sqrt();
     let rule = [
@@ -174,7 +177,7 @@ fn second_order_flux(
         for (v, weight_v) in rule {
             let (gradients, values, factor) = shape(u, v);
             let (mut at, mut along_u, mut along_v) = ([0.0; 3], [0.0; 3], [0.0; 3]);
-            for k in 0..8 {
+            for k in 0..9 {
                 for axis in 0..3 {
                     at[axis] += values[k] * x[k][axis];
                     along_u[axis] += gradients[k][0] * x[k][axis];
@@ -187,7 +190,7 @@ fn second_order_flux(
     flux
 }
 
-fn tri6_values(s: f64, t: f64) -> [f64; 8] {
+fn tri6_values(s: f64, t: f64) -> [f64; 9] {
     let r = 1.0 - s - t;
     [
         r * (2.0 * r - 1.0),
@@ -198,10 +201,11 @@ fn tri6_values(s: f64, t: f64) -> [f64; 8] {
         4.0 * t * r,
         0.0,
         0.0,
+        0.0,
     ]
 }
 
-fn tri6_gradients(s: f64, t: f64) -> [[f64; 2]; 8] {
+fn tri6_gradients(s: f64, t: f64) -> [[f64; 2]; 9] {
     let r = 1.0 - s - t;
     [
         [1.0 - 4.0 * r, 1.0 - 4.0 * r],
@@ -212,13 +216,14 @@ fn tri6_gradients(s: f64, t: f64) -> [[f64; 2]; 8] {
         [-4.0 * t, 4.0 * (r - t)],
         [0.0; 2],
         [0.0; 2],
+        [0.0; 2],
     ]
 }
 
 const QUAD_CORNERS: [[f64; 2]; 4] = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
 
-fn quad8_values(u: f64, v: f64) -> [f64; 8] {
-    let mut values = [0.0; 8];
+fn quad8_values(u: f64, v: f64) -> [f64; 9] {
+    let mut values = [0.0; 9];
     for (value, [a, b]) in values.iter_mut().zip(QUAD_CORNERS) {
         *value = (1.0 + a * u) * (1.0 + b * v) * (a * u + b * v - 1.0) / 4.0;
     }
@@ -229,8 +234,8 @@ fn quad8_values(u: f64, v: f64) -> [f64; 8] {
     values
 }
 
-fn quad8_gradients(u: f64, v: f64) -> [[f64; 2]; 8] {
-    let mut gradients = [[0.0; 2]; 8];
+fn quad8_gradients(u: f64, v: f64) -> [[f64; 2]; 9] {
+    let mut gradients = [[0.0; 2]; 9];
     for (gradient, [a, b]) in gradients.iter_mut().zip(QUAD_CORNERS) {
         gradient[0] = a * (1.0 + b * v) * (2.0 * a * u + b * v) / 4.0;
         gradient[1] = b * (1.0 + a * u) * (a * u + 2.0 * b * v) / 4.0;
@@ -240,6 +245,41 @@ fn quad8_gradients(u: f64, v: f64) -> [[f64; 2]; 8] {
     gradients[6] = [-u * (1.0 + v), (1.0 - u * u) / 2.0];
     gradients[7] = [-(1.0 - v * v) / 2.0, -v * (1.0 - u)];
     gradients
+}
+
+/// Places of the nine nodes of a square, in units of half its side.
+const QUAD9: [[i8; 2]; 9] = [
+    [-1, -1],
+    [1, -1],
+    [1, 1],
+    [-1, 1],
+    [0, -1],
+    [1, 0],
+    [0, 1],
+    [-1, 0],
+    [0, 0],
+];
+
+/// The quadratic through -1, 0, 1 that is 1 at `node` and 0 at the others, and its derivative.
+fn lagrange(node: i8, u: f64) -> [f64; 2] {
+    match node {
+        0 => [1.0 - u * u, -2.0 * u],
+        _ => {
+            let node = f64::from(node);
+            [0.5 * u * (u + node), u + 0.5 * node]
+        }
+    }
+}
+
+fn quad9_values(u: f64, v: f64) -> [f64; 9] {
+    QUAD9.map(|[a, b]| lagrange(a, u)[0] * lagrange(b, v)[0])
+}
+
+fn quad9_gradients(u: f64, v: f64) -> [[f64; 2]; 9] {
+    QUAD9.map(|[a, b]| {
+        let ([f, df], [g, dg]) = (lagrange(a, u), lagrange(b, v));
+        [df * g, f * dg]
+    })
 }
 
 /// Nodes at the place of an earlier node.

@@ -40,6 +40,14 @@ fn table(spec: &TableSpec) -> Map<String, Value> {
         .filter(|key| key.need == Need::Required)
         .map(|key| key.name)
         .collect();
+    let dependencies: Map<String, Value> = spec
+        .keys
+        .iter()
+        .filter_map(|key| match key.need {
+            Need::With(other) => Some((other.to_owned(), json!([key.name]))),
+            _ => None,
+        })
+        .collect();
     let mut schema = object(json!({
         "type": "object",
         "description": spec.about,
@@ -47,6 +55,9 @@ fn table(spec: &TableSpec) -> Map<String, Value> {
         "required": required,
         "additionalProperties": false,
     }));
+    if !dependencies.is_empty() {
+        schema.insert("dependencies".to_owned(), Value::Object(dependencies));
+    }
     if !spec.one_of.is_empty() {
         let alternatives: Vec<_> = spec
             .one_of
@@ -79,6 +90,20 @@ fn kind(path: &str, key: &str, kind: Kind) -> Map<String, Value> {
             json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "const": "auto" }] })
         }
         Kind::Vector(range) => three(number(range)),
+        Kind::Numbers(lengths) => json!({ "anyOf": lists(lengths) }),
+        Kind::NumberOr(lengths) => {
+            let any = [vec![number(Range::Any)], lists(lengths)].concat();
+            json!({ "anyOf": any })
+        }
+        Kind::Field(spec) => {
+            let mut field = table(spec);
+            field.insert("type".to_owned(), json!(["number", "object"]));
+            Value::Object(field)
+        }
+        Kind::Pairs => {
+            let pair = json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 });
+            json!({ "type": "array", "items": pair, "minItems": 1 })
+        }
         Kind::Counts => three(json!({ "type": "integer", "minimum": 1 })),
         Kind::Displacement => {
             three(json!({ "anyOf": [{ "type": "number" }, { "const": "free" }] }))
@@ -96,6 +121,12 @@ fn kind(path: &str, key: &str, kind: Kind) -> Map<String, Value> {
         Kind::Table(spec) => Value::Object(table(spec)),
         Kind::Tables(spec) => json!({ "type": "array", "items": table(spec), "minItems": 1 }),
     })
+}
+
+/// Lists of numbers of these lengths.
+fn lists(lengths: &[usize]) -> Vec<Value> {
+    let of = |n: &usize| json!({ "type": "array", "items": { "type": "number" }, "minItems": n, "maxItems": n });
+    lengths.iter().map(of).collect()
 }
 
 fn number(range: Range) -> Value {
@@ -139,10 +170,11 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    /// Together these use every key. The first names a file, the second a box.
-    const SAMPLES: [&str; 2] = [
+    /// Together these use every key. The first names a file, the second a box, the third has materials of every kind.
+    const SAMPLES: [&str; 3] = [
         include_str!("case/samples/file.toml"),
         include_str!("case/samples/box.toml"),
+        include_str!("case/samples/materials.toml"),
     ];
 
     fn schema() -> Value {
@@ -191,8 +223,10 @@ mod tests {
             Some("boolean") => value.is_boolean(),
             Some("integer") => value.is_i64(),
             Some("number") => value.is_number(),
+            _ if schema.get("type").is_some() => value.is_number() || value.is_object(),
             _ => true,
         };
+        let has = |key: &Value| value.get(key.as_str().unwrap()).is_some();
         let number = value.as_f64().unwrap_or(1.0);
         let bad = !fits_type
             || list("enum").is_some_and(|names| !names.contains(value))
@@ -202,9 +236,11 @@ mod tests {
             || bound("minimum").is_some_and(|low| number < low)
             || bound("exclusiveMinimum").is_some_and(|low| number <= low)
             || bound("exclusiveMaximum").is_some_and(|high| number >= high)
-            || list("required").is_some_and(|keys| {
-                keys.iter()
-                    .any(|key| value.get(key.as_str().unwrap()).is_none())
+            || (value.is_object() && list("required").is_some_and(|keys| !keys.iter().all(has)))
+            || (schema.get("dependencies").and_then(Value::as_object)).is_some_and(|all| {
+                let lacks = |keys: &Value| !keys.as_array().unwrap().iter().all(has);
+                all.iter()
+                    .any(|(key, keys)| value.get(key).is_some() && lacks(keys))
             })
             || list("anyOf").is_some_and(|all| all.iter().all(|one| fault(one, value).is_some()))
             || list("oneOf").is_some_and(|all| {
@@ -248,6 +284,7 @@ mod tests {
         for (old, new) in [
             ("young = 210e9", "young = 0.0"),
             ("young = 210e9", ""),
+            ("poisson = 0.3", ""),
             ("poisson = 0.3", "poisson = 0.5"),
             ("tolerance = 1e-8", "tolerance = 2"),
             ("method = \"cg\"", "method = \"lu\""),
@@ -335,7 +372,7 @@ mod tests {
                 });
                 assert_eq!(
                     missed,
-                    key.need == Need::Required,
+                    matches!(key.need, Need::Required | Need::With(_)),
                     "{} in {}: {case:?}",
                     key.name,
                     spec.title

@@ -8,8 +8,10 @@
 pub mod analysis;
 pub mod assembly;
 pub mod bandwidth;
+pub mod conditions;
 pub mod direct;
 pub mod element;
+pub mod formulations;
 pub mod input;
 pub mod inspect;
 pub mod joints;

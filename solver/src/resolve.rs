@@ -3,17 +3,19 @@
 //! Invariant: the last place where set and material names are read; decides nothing about assembly or solution.
 
 use crate::assembly::loads::face_area;
+use crate::formulations::{cell_formulations, locking_warnings};
+use crate::material::{Law, Orientation};
 use crate::model::{Load, Material, Model};
 use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
 use fem_io::check::{self, SetCatalog, SetKind, SetUse};
 use fem_mesh::select::{self, Region};
-use fem_mesh::{CellFace, CellType, Comm, Error, Halo, LocalMesh, Result};
+use fem_mesh::{CellFace, Comm, Error, Halo, LocalMesh, Result};
 use std::collections::BTreeSet;
+
+mod fields;
 
 /// Share of the size of the model by which a box of a `[[set]]` is widened.
 const BOX_TOLERANCE: f64 = 1e-9;
-/// Poisson's ratio above which fully integrated linear elements are known to lock.
-const LOCKING_POISSON: f64 = 0.49;
 
 /// A case resolved on this rank's mesh.
 pub struct Resolved {
@@ -40,7 +42,17 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         mesh: &mesh,
     };
     let cell_material = assign_materials(comm, case, &names)?;
-    warnings.extend(locking_warnings(comm, case, &mesh, &cell_material));
+    let (cell_formulation, of_formulations) = cell_formulations(comm, case, &names)?;
+    warnings.extend(of_formulations);
+    warnings.extend(locking_warnings(
+        comm,
+        case,
+        &mesh,
+        &cell_material,
+        &cell_formulation,
+    ));
+    let cell_orientation = fields::cell_orientation(comm, case, &names)?;
+    let temperatures = fields::temperatures(comm, case, &names)?;
     let fixed = comm.all_ok(fixed_dofs(case, &names))?;
     let fixed = fixed_as_owners_say(comm, &mesh, &fixed);
     let mut loads = Vec::new();
@@ -49,10 +61,15 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         loads.push(resolve_load(comm, case, load, &names)?);
     }
     let materials = case.materials.iter().map(material).collect();
+    let orientations = case.orientations.iter().map(Orientation::new).collect();
     let model = Model {
         mesh,
         materials,
         cell_material,
+        cell_formulation,
+        orientations,
+        cell_orientation,
+        temperatures,
         fixed,
         loads,
     };
@@ -66,10 +83,8 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
 fn material(input: &MaterialInput) -> Material {
     Material {
         name: input.name.clone(),
-        young: input.young,
-        poisson: input.poisson,
+        law: Law::new(input),
         density: input.density.unwrap_or(0.0),
-        expansion: input.expansion.unwrap_or(0.0),
     }
 }
 
@@ -142,7 +157,7 @@ impl Names<'_> {
     }
 
     /// Local cells of element sets, ascending, each once.
-    fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
+    pub(crate) fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
         let members = |name: &String| match self.find(name, purpose) {
             Some((check::ALL, _)) => (0..self.mesh.n_cells() as u32).collect(),
             Some((name, SetKind::Cell)) => {
@@ -219,37 +234,6 @@ fn assign_materials(comm: &Comm, case: &Case, names: &Names) -> Result<Vec<u16>>
     Ok(cell_material)
 }
 
-/// Collective. Warnings about nearly incompressible material in elements that lock there.
-fn locking_warnings(
-    comm: &Comm,
-    case: &Case,
-    mesh: &LocalMesh,
-    cell_material: &[u16],
-) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for (index, material) in case
-        .materials
-        .iter()
-        .enumerate()
-        .filter(|(_, m)| m.poisson > LOCKING_POISSON)
-    {
-        for cell_type in [CellType::Tet4, CellType::Hex8, CellType::Wedge6] {
-            let locks = |c: &usize| {
-                usize::from(cell_material[*c]) == index && mesh.cells.types[*c] == cell_type
-            };
-            let n = comm.sum_u64((0..mesh.n_owned_cells).filter(locks).count() as u64);
-            if n > 0 {
-                warnings.push(format!(
-                    "material \"{}\" is nearly incompressible (poisson {}) in {n} {cell_type} elements, which lock \
-                     there: displacements come out several times too small; use second-order elements",
-                    material.name, material.poisson
-                ));
-            }
-        }
-    }
-    warnings
-}
-
 /// Prescribed degrees of freedom of local nodes, ascending.
 fn fixed_dofs(case: &Case, names: &Names) -> Result<Vec<(u32, f64)>> {
     let mut all: Vec<(u32, f64, usize)> = Vec::new();
@@ -319,7 +303,7 @@ fn require_properties(
 ) -> Result<()> {
     let (property, has): (&str, fn(&MaterialInput) -> bool) = match load.kind {
         LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density.is_some()),
-        LoadKind::TemperatureChange(_) => ("expansion", |m| m.expansion.is_some()),
+        LoadKind::TemperatureChange(_) => ("expansion", |m| !m.expansion.is_empty()),
         _ => return Ok(()),
     };
     let cells = names.cells(&load.on, SetUse::BodyLoad);
@@ -357,6 +341,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
             faces: faces(),
             pressure,
         },
+        LoadKind::PressureField(pressure) => Load::PressureField {
+            faces: faces(),
+            pressure,
+        },
+        LoadKind::NodalForce(force) => Load::NodalForce {
+            nodes: names.nodes(&load.on, purpose),
+            force,
+        },
         LoadKind::Force(total) => return spread_force(comm, case, load, names, total),
         LoadKind::BodyForce(body_force) => Load::BodyForce {
             cells: cells(),
@@ -382,6 +374,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
         LoadKind::TemperatureChange(change) => Load::TemperatureChange {
             cells: cells(),
             change,
+        },
+        LoadKind::InitialStress(stress) => Load::InitialStress {
+            cells: cells(),
+            stress,
+        },
+        LoadKind::InitialStrain(strain) => Load::InitialStrain {
+            cells: cells(),
+            strain,
         },
     })
 }

@@ -169,6 +169,7 @@ pub fn loads_do_nothing(comm: &Comm, model: &Model) -> bool {
     let acts = |load: &Load| match load {
         Load::Traction { faces, traction } => on_faces(faces, traction),
         Load::Pressure { faces, pressure } => *pressure != 0.0 && on_faces(faces, &ANY_DIRECTION),
+        Load::PressureField { faces, .. } => on_faces(faces, &ANY_DIRECTION),
         Load::NodalForce { nodes, force } => nodes.iter().any(|&node| moves(node, force)),
         Load::BodyForce { cells, body_force } => on_cells(cells, body_force),
         Load::Gravity {
@@ -179,9 +180,14 @@ pub fn loads_do_nothing(comm: &Comm, model: &Model) -> bool {
         Load::TemperatureChange { cells, change } => {
             *change != 0.0 && on_cells(cells, &ANY_DIRECTION)
         }
+        Load::InitialStress { cells, .. } | Load::InitialStrain { cells, .. } => {
+            on_cells(cells, &ANY_DIRECTION)
+        }
     };
     let n_acting = model.loads.iter().filter(|load| acts(load)).count();
-    !model.loads.is_empty() && comm.sum_u64(n_acting as u64) == 0
+    // A field of temperature acts everywhere.
+    let is_loaded = !model.loads.is_empty() && model.temperatures.is_none();
+    is_loaded && comm.sum_u64(n_acting as u64) == 0
 }
 
 /// Collective. Adds up the sums of equal labels over ranks, in the order of ranks.

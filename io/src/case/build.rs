@@ -2,14 +2,15 @@
 //!
 //! Invariant: pure; the same text gives the same case or the same error on every rank.
 
+use super::build_material::{material, orientation, temperature};
 use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
-    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, Field, LoadInput,
-    LoadKind, MaterialInput, MeshInput, MeshSource, Method, Origins, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions, Selection,
-    SetDefinition, SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
+    Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, Origins,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions,
+    Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -27,8 +28,11 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         mesh: mesh_input(&root.required("mesh", mesh)?, source.path)?,
         analysis: analysis(root.section("analysis")?)?,
         materials: each(&root, "material", material)?,
+        elements: each(&root, "element", element)?,
+        orientations: each(&root, "orientation", orientation)?,
         constraints: each(&root, "constraint", constraint)?,
         loads: each(&root, "load", load)?,
+        temperatures: each(&root, "temperature", temperature)?,
         sets: each(&root, "set", set)?,
         solver: solver(root.section("solver")?)?,
         parallel: parallel(root.section("parallel")?)?,
@@ -51,7 +55,7 @@ fn each<T>(
     root.sections(key)?.iter().map(build).collect()
 }
 
-fn name(section: &Section<'_>) -> Result<String> {
+pub(super) fn name(section: &Section<'_>) -> Result<String> {
     let name = section.required("name", section.text("name")?)?;
     if name.trim().is_empty() {
         return Err(section.error(
@@ -111,25 +115,13 @@ fn analysis(section: Option<Section<'_>>) -> Result<Analysis> {
     })
 }
 
-fn material(section: &Section<'_>) -> Result<MaterialInput> {
-    if section.is_number("poisson", 0.5) {
-        let what = "`poisson` is 0.5: elements in displacements cannot represent an incompressible material";
-        let error = section.error(section.place_of("poisson"), what);
-        return Err(error.expected("a number between -1 and 0.5 (both excluded)").advice(
-            "use 0.49 for a nearly incompressible material such as rubber, with elements of second order",
-        ));
-    }
-    Ok(MaterialInput {
-        name: name(section)?,
+fn element(section: &Section<'_>) -> Result<ElementInput> {
+    let formulation = section.choice("formulation", &Formulation::NAMES)?;
+    Ok(ElementInput {
         elements: section
             .names("elements")?
             .unwrap_or_else(|| vec!["all".to_owned()]),
-        young: section.required("young", section.number("young")?)?,
-        poisson: section.required("poisson", section.number("poisson")?)?,
-        density: section.number("density")?,
-        expansion: section.number("expansion")?,
-        conductivity: section.number("conductivity")?,
-        specific_heat: section.number("specific_heat")?,
+        formulation: formulation.unwrap_or_default(),
         place: section.place_of("elements"),
     })
 }
@@ -167,10 +159,20 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
     };
     let kind = match given {
         "traction" => LoadKind::Traction(vector("traction")?),
-        "pressure" => LoadKind::Pressure(number("pressure")?),
+        "pressure" => match field(section, "pressure")? {
+            LinearField {
+                value,
+                gradient: [0.0, 0.0, 0.0],
+                ..
+            } => LoadKind::Pressure(value),
+            field => LoadKind::PressureField(field),
+        },
         "force" => LoadKind::Force(vector("force")?),
         "body_force" => LoadKind::BodyForce(vector("body_force")?),
         "gravity" => LoadKind::Gravity(vector("gravity")?),
+        "nodal_force" => LoadKind::NodalForce(vector("nodal_force")?),
+        "initial_stress" => LoadKind::InitialStress(tensor(section, "initial_stress")?),
+        "initial_strain" => LoadKind::InitialStrain(tensor(section, "initial_strain")?),
         "temperature_change" => LoadKind::TemperatureChange(number("temperature_change")?),
         _ => centrifugal(&section.required("centrifugal", section.section("centrifugal")?)?)?,
     };
@@ -179,6 +181,25 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
         on,
         kind,
         place: section.place_of("on"),
+    })
+}
+
+/// Six numbers of a symmetric tensor.
+fn tensor(section: &Section<'_>, key: &'static str) -> Result<[f64; 6]> {
+    let numbers = section.required(key, section.numbers(key)?)?;
+    // The key allows no other length.
+    Ok(std::array::from_fn(|i| numbers[i]))
+}
+
+/// A number or a linear field.
+pub(super) fn field(section: &Section<'_>, key: &'static str) -> Result<LinearField> {
+    Ok(match section.required(key, section.field(key)?)? {
+        Ok(value) => LinearField::constant(value),
+        Err(field) => LinearField {
+            value: field.required("value", field.number("value")?)?,
+            gradient: field.required("gradient", field.vector("gradient")?)?,
+            at: field.vector("at")?.unwrap_or_default(),
+        },
     })
 }
 

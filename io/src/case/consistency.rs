@@ -28,6 +28,12 @@ pub(super) fn check(case: &Case) -> Result<()> {
         "[[probe]]",
         case.probes.iter().map(|p| (p.name.as_str(), p.place)),
     )?;
+    let orientations = case.orientations.iter();
+    unique(
+        case,
+        "[[orientation]]",
+        orientations.map(|o| (o.name.as_str(), o.place)),
+    )?;
     claims(case)?;
     case.loads
         .iter()
@@ -76,13 +82,13 @@ fn claims(case: &Case) -> Result<()> {
 /// Materials have what the load multiplies. Without the mesh that can be said of a load on `all`, or if no material
 /// has it.
 fn properties(case: &Case, load: &LoadInput) -> Result<()> {
-    let (property, of): (_, fn(&MaterialInput) -> Option<f64>) = match load.kind {
-        LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density),
-        LoadKind::TemperatureChange(_) => ("expansion", |m| m.expansion),
+    let (property, has): (_, fn(&MaterialInput) -> bool) = match load.kind {
+        LoadKind::Gravity(_) | LoadKind::Centrifugal { .. } => ("density", |m| m.density.is_some()),
+        LoadKind::TemperatureChange(_) => ("expansion", |m| !m.expansion.is_empty()),
         _ => return Ok(()),
     };
     let on_all = load.on.iter().any(|set| set == "all");
-    let without: Vec<_> = case.materials.iter().filter(|m| of(m).is_none()).collect();
+    let without: Vec<_> = case.materials.iter().filter(|m| !has(m)).collect();
     match without.first() {
         Some(material) if on_all || without.len() == case.materials.len() => {
             let (name, kind) = (&material.name, load.kind.name());

@@ -1,28 +1,16 @@
-//! Types of the repeated tables of a case: material, constraint, load, set, probe, check, print.
+//! Types of the repeated tables of a case: constraint, load, set, probe, check, print.
 //!
 //! Invariant: plain data; set names are as the user typed them, not yet looked up in a mesh.
 
-use super::{Field, Place};
+use super::{Field, Formulation, LinearField, Place};
 
-/// `[[material]]`: linear, isotropic.
+/// `[[element]]`: how the stiffness of elements is formed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct MaterialInput {
-    /// Unique name.
-    pub name: String,
+pub struct ElementInput {
     /// Element sets, at least one; `all` by default.
     pub elements: Vec<String>,
-    /// Young's modulus E, Pa, > 0.
-    pub young: f64,
-    /// Poisson's ratio, in (-1, 0.5).
-    pub poisson: f64,
-    /// Density, kg/m3, >= 0; needed by gravity and centrifugal loads.
-    pub density: Option<f64>,
-    /// Coefficient of thermal expansion, 1/K; needed by temperature changes.
-    pub expansion: Option<f64>,
-    /// Thermal conductivity, W/(m K), > 0; not used by statics.
-    pub conductivity: Option<f64>,
-    /// Specific heat, J/(kg K), > 0; not used by statics.
-    pub specific_heat: Option<f64>,
+    /// Their formulation; full by default. Types that lack it keep full integration.
+    pub formulation: Formulation,
     /// Place of `elements`, or of the table where that is left out.
     pub place: Place,
 }
@@ -56,8 +44,12 @@ pub enum LoadKind {
     Traction([f64; 3]),
     /// Pressure on faces, Pa; positive pushes into the surface.
     Pressure(f64),
+    /// Pressure on faces that is linear in space, Pa; positive pushes into the surface.
+    PressureField(LinearField),
     /// Total force, N: spread over faces by area, over a node set evenly.
     Force([f64; 3]),
+    /// The same force on each node of node sets, N.
+    NodalForce([f64; 3]),
     /// Force per volume on elements, N/m3.
     BodyForce([f64; 3]),
     /// Acceleration on elements, m/s2; times density.
@@ -73,6 +65,10 @@ pub enum LoadKind {
     },
     /// Uniform change of temperature of elements, K.
     TemperatureChange(f64),
+    /// Stress of elements that are not deformed, Pa, xx yy zz xy yz zx in global axes.
+    InitialStress([f64; 6]),
+    /// Strain of elements that are free of stress, xx yy zz xy yz zx (engineering shear) in global axes.
+    InitialStrain([f64; 6]),
 }
 
 impl LoadKind {
@@ -80,12 +76,15 @@ impl LoadKind {
     pub const fn name(&self) -> &'static str {
         match self {
             LoadKind::Traction(_) => "traction",
-            LoadKind::Pressure(_) => "pressure",
+            LoadKind::Pressure(_) | LoadKind::PressureField(_) => "pressure",
             LoadKind::Force(_) => "force",
+            LoadKind::NodalForce(_) => "nodal_force",
             LoadKind::BodyForce(_) => "body_force",
             LoadKind::Gravity(_) => "gravity",
             LoadKind::Centrifugal { .. } => "centrifugal",
             LoadKind::TemperatureChange(_) => "temperature_change",
+            LoadKind::InitialStress(_) => "initial_stress",
+            LoadKind::InitialStrain(_) => "initial_strain",
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Key {
 pub(crate) enum Need {
     Required,
     Optional,
+    /// Required beside this other key.
+    With(&'static str),
     /// Optional, with this TOML value as the default.
     Default(&'static str),
 }
@@ -47,6 +49,14 @@ pub(crate) enum Kind {
     Count(i64),
     /// Whole number from 1 on, or "auto".
     CountOrAuto,
+    /// A list of finite numbers of one of these lengths.
+    Numbers(&'static [usize]),
+    /// A finite number, or a list of them of one of these lengths.
+    NumberOr(&'static [usize]),
+    /// A finite number, or a table that describes a scalar field.
+    Field(&'static TableSpec),
+    /// A list of pairs of a whole number from 0 on and a finite number.
+    Pairs,
     Vector(Range),
     /// Three whole numbers from 1 on.
     Counts,
@@ -103,6 +113,12 @@ impl Kind {
             Kind::Number(range) => format!("a finite number{}", range.words()),
             Kind::Count(from) => format!("a whole number from {from} on"),
             Kind::CountOrAuto => "a whole number from 1 on, or \"auto\"".to_owned(),
+            Kind::Numbers(lengths) => format!("a list of {} finite numbers", either(lengths)),
+            Kind::NumberOr(lengths) => {
+                format!("a finite number, or a list of {} of them", either(lengths))
+            }
+            Kind::Field(spec) => format!("a finite number, or {}", spec.title),
+            Kind::Pairs => "a list of pairs of a node number and a finite number".to_owned(),
             Kind::Vector(range) => format!("a list of 3 finite numbers{}", range.words()),
             Kind::Counts => "a list of 3 whole numbers from 1 on".to_owned(),
             Kind::Displacement => {
@@ -119,6 +135,12 @@ impl Kind {
             ),
         }
     }
+}
+
+/// `3 or 6`.
+fn either(lengths: &[usize]) -> String {
+    let words: Vec<String> = lengths.iter().map(usize::to_string).collect();
+    words.join(" or ")
 }
 
 /// What the format of the case file names and this version cannot do: the key with its path, the value it is about
@@ -167,7 +189,7 @@ pub(crate) fn is_key(path: &str, key: &str) -> bool {
 pub(crate) fn visit_tables(spec: &'static TableSpec, visit: &mut impl FnMut(&'static TableSpec)) {
     visit(spec);
     for key in spec.keys {
-        if let Kind::Table(inner) | Kind::Tables(inner) = key.kind {
+        if let Kind::Table(inner) | Kind::Tables(inner) | Kind::Field(inner) = key.kind {
             visit_tables(inner, visit);
         }
     }

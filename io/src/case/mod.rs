@@ -7,9 +7,11 @@
 //! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
 
 mod build;
+mod build_material;
 mod consistency;
 mod items;
 pub(crate) mod keys;
+mod material;
 mod options;
 mod origin;
 mod overrides;
@@ -19,12 +21,16 @@ mod tree;
 pub(crate) mod words;
 
 pub use items::{
-    Check, ConstraintInput, LoadInput, LoadKind, MaterialInput, PrintKind, PrintQuantity,
+    Check, ConstraintInput, ElementInput, LoadInput, LoadKind, PrintKind, PrintQuantity,
     PrintRequest, PrintTotals, Probe, ProbeAt, Selection, SetDefinition,
 };
+pub use material::{
+    AtTemperature, ElasticInput, LinearField, MaterialInput, OrientationInput, OrientationSystem,
+    Stiffness, TemperatureInput, TemperatureValue,
+};
 pub use options::{
-    Analysis, AnalysisKind, Balance, BoxInput, Field, MeshInput, MeshSource, Method, OutputOptions,
-    ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
+    Analysis, AnalysisKind, Balance, BoxInput, Field, Formulation, MeshInput, MeshSource, Method,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
 
 pub use origin::Origins;
@@ -64,10 +70,16 @@ pub struct Case {
     pub analysis: Analysis,
     /// At least one.
     pub materials: Vec<MaterialInput>,
+    /// Formulations of elements; those named nowhere are integrated fully.
+    pub elements: Vec<ElementInput>,
+    /// Axes of material; elements without have the global ones.
+    pub orientations: Vec<OrientationInput>,
     /// Prescribed values.
     pub constraints: Vec<ConstraintInput>,
     /// Loads; none is legal.
     pub loads: Vec<LoadInput>,
+    /// Temperatures of nodes.
+    pub temperatures: Vec<TemperatureInput>,
     /// Sets defined by geometry.
     pub sets: Vec<SetDefinition>,
     /// How the system is solved.

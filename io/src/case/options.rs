@@ -65,6 +65,45 @@ impl AnalysisKind {
     }
 }
 
+/// How the stiffness of an element is formed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Formulation {
+    /// Full integration of the displacement element.
+    #[default]
+    Full,
+    /// Fewer quadrature points: hex8 one with hourglass control (C3D8R), hex20 2 x 2 x 2 (C3D20R), wedge6 two (C3D6).
+    Reduced,
+    /// The dilatation is its mean over the element, so that nearly incompressible material does not lock: hex8, wedge6.
+    BBar,
+    /// Nine internal modes that bend the element, as in C3D8I: hex8.
+    IncompatibleModes,
+}
+
+impl Formulation {
+    /// Every formulation with its name in case files.
+    pub const NAMES: [(&'static str, Formulation); 4] = [
+        ("full", Formulation::Full),
+        ("reduced", Formulation::Reduced),
+        ("b_bar", Formulation::BBar),
+        ("incompatible_modes", Formulation::IncompatibleModes),
+    ];
+
+    /// The name in case files.
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+
+    /// The element types that have it.
+    pub const fn cell_types(self) -> &'static [CellType] {
+        match self {
+            Formulation::Full => &CellType::SOLIDS,
+            Formulation::Reduced => &[CellType::Hex8, CellType::Hex20, CellType::Wedge6],
+            Formulation::BBar => &[CellType::Hex8, CellType::Wedge6],
+            Formulation::IncompatibleModes => &[CellType::Hex8],
+        }
+    }
+}
+
 /// `[solver]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SolverOptions {
@@ -294,13 +333,16 @@ impl Field {
 
 #[cfg(test)]
 mod tests {
-    use super::Field;
+    use super::{Field, Formulation};
 
     #[test]
     fn names_stand_in_the_order_of_the_variants() {
         for (name, field) in Field::NAMES {
             assert_eq!(field.name(), name);
             assert_eq!(field.component_names().len(), field.n_components());
+        }
+        for (name, formulation) in Formulation::NAMES {
+            assert_eq!(formulation.name(), name);
         }
     }
 }

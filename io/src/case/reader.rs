@@ -170,6 +170,43 @@ impl<'a> Section<'a> {
         })
     }
 
+    /// A list of numbers of a length that the key allows.
+    pub(super) fn numbers(&self, key: &'static str) -> Result<Option<Vec<f64>>> {
+        self.get(key, |kind, node| match kind {
+            Kind::Numbers(lengths) => numbers(node, lengths),
+            Kind::NumberOr(lengths) => match number(node, Range::Any) {
+                Some(number) => Some(vec![number]),
+                None => numbers(node, lengths),
+            },
+            _ => None,
+        })
+    }
+
+    /// `Ok(Err(section))` if a table describes the field.
+    pub(super) fn field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<std::result::Result<f64, Section<'a>>>> {
+        let (Some(node), Some(kind)) = (self.node(key), self.kind(key)) else {
+            return Ok(None);
+        };
+        if let (Value::Table(table), Kind::Field(spec)) = (&node.value, kind) {
+            let section = Self::open(self.source, spec, table, node.place)?;
+            return Ok(Some(Err(section)));
+        }
+        number(node, Range::Any)
+            .map(|value| Some(Ok(value)))
+            .ok_or_else(|| self.unfit(key, node))
+    }
+
+    /// Pairs of a whole number and a number.
+    pub(super) fn pairs(&self, key: &'static str) -> Result<Option<Vec<(u64, f64)>>> {
+        self.get(key, |_, node| match &node.value {
+            Value::List(items) if !items.is_empty() => items.iter().map(pair).collect(),
+            _ => None,
+        })
+    }
+
     pub(super) fn counts(&self, key: &'static str) -> Result<Option<[usize; 3]>> {
         self.get(key, |_, node| three(node, |item| count(item, 1)))
     }
@@ -359,6 +396,8 @@ fn offending_part(kind: Kind, node: &Node) -> (String, Place) {
             matches!(&item.value, Value::Text(t) if t == "inf")
                 || number(item, Range::Any).is_some()
         }
+        Kind::Numbers(_) | Kind::NumberOr(_) => number(item, Range::Any).is_some(),
+        Kind::Pairs => pair(item).is_some(),
         Kind::Names | Kind::Choices(_) => matches!(item.value, Value::Text(_)),
         _ => true,
     };
@@ -383,6 +422,23 @@ fn count(node: &Node, from: i64) -> Option<usize> {
         Value::Integer(number) if number >= from => usize::try_from(number).ok(),
         _ => None,
     }
+}
+
+fn numbers(node: &Node, lengths: &[usize]) -> Option<Vec<f64>> {
+    match &node.value {
+        Value::List(items) if lengths.contains(&items.len()) => {
+            items.iter().map(|item| number(item, Range::Any)).collect()
+        }
+        _ => None,
+    }
+}
+
+fn pair(node: &Node) -> Option<(u64, f64)> {
+    let Value::List(items) = &node.value else {
+        return None;
+    };
+    let [id, value] = &items[..] else { return None };
+    Some((count(id, 0)? as u64, number(value, Range::Any)?))
 }
 
 fn three<T>(node: &Node, read: impl Fn(&Node) -> Option<T>) -> Option<[T; 3]> {

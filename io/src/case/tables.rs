@@ -6,8 +6,13 @@
 //! Invariant: a table of constants; reads nothing and builds nothing.
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
-use super::{AnalysisKind, Balance, Field, Method, Partitioner, Preconditioner, Reductions};
+use super::{
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
+};
 use fem_mesh::CellType;
+use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
+
+mod materials;
 
 const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
@@ -31,6 +36,7 @@ const fn solid_names() -> [&'static str; CellType::SOLIDS.len()] {
 
 static ANALYSES: [&str; 1] = names(&AnalysisKind::NAMES);
 static ELEMENTS: [&str; CellType::SOLIDS.len()] = solid_names();
+static FORMULATIONS: [&str; 4] = names(&Formulation::NAMES);
 static METHODS: [&str; 3] = names(&Method::NAMES);
 static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
@@ -48,11 +54,11 @@ const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) ->
 }
 
 use Kind::{
-    Bound, Choice, Choices, Count, CountOrAuto, Counts, Displacement, Flag, Names, Number, Table,
-    Tables, Text, Vector,
+    Bound, Choice, Choices, Count, CountOrAuto, Counts, Displacement, Flag, Names, Number, Numbers,
+    Table, Tables, Text, Vector,
 };
 use Need::{Default, Optional, Required};
-use Range::{Any, Between, NonNegative, Positive};
+use Range::{Any, Between, Positive};
 
 pub(crate) static ROOT: TableSpec = TableSpec {
     path: "",
@@ -70,6 +76,13 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("mesh", Table(&MESH), Required, MESH.about),
         key("analysis", Table(&ANALYSIS), Optional, ANALYSIS.about),
         key("material", Tables(&MATERIAL), Required, MATERIAL.about),
+        key("element", Tables(&ELEMENT), Optional, ELEMENT.about),
+        key(
+            "orientation",
+            Tables(&ORIENTATION),
+            Optional,
+            ORIENTATION.about,
+        ),
         key(
             "constraint",
             Tables(&CONSTRAINT),
@@ -77,6 +90,12 @@ pub(crate) static ROOT: TableSpec = TableSpec {
             CONSTRAINT.about,
         ),
         key("load", Tables(&LOAD), Optional, LOAD.about),
+        key(
+            "temperature",
+            Tables(&TEMPERATURE),
+            Optional,
+            TEMPERATURE.about,
+        ),
         key("set", Tables(&SET), Optional, SET.about),
         key("solver", Table(&SOLVER), Optional, SOLVER.about),
         key("parallel", Table(&PARALLEL), Optional, PARALLEL.about),
@@ -154,49 +173,23 @@ static ANALYSIS: TableSpec = TableSpec {
     )],
 };
 
-static MATERIAL: TableSpec = TableSpec {
-    path: "material",
-    title: "[[material]]",
-    about: "A linear, isotropic material. Every element needs exactly one.",
+static ELEMENT: TableSpec = TableSpec {
+    path: "element",
+    title: "[[element]]",
+    about: "How the stiffness of elements is formed; those that no table names are integrated fully.",
     one_of: &[],
     keys: &[
-        key("name", Text, Required, "Unique name."),
         key(
             "elements",
             Names,
             Default("\"all\""),
             "Element set or list of element sets.",
         ),
-        key("young", Number(Positive), Required, "Young's modulus."),
         key(
-            "poisson",
-            Number(Between(-1.0, 0.5)),
-            Required,
-            "Poisson's ratio.",
-        ),
-        key(
-            "density",
-            Number(NonNegative),
-            Optional,
-            "Mass per volume; needed by gravity and centrifugal loads.",
-        ),
-        key(
-            "expansion",
-            Number(Any),
-            Optional,
-            "Thermal expansion per kelvin; needed by temperature_change.",
-        ),
-        key(
-            "conductivity",
-            Number(Positive),
-            Optional,
-            "Thermal conductivity; not used by statics.",
-        ),
-        key(
-            "specific_heat",
-            Number(Positive),
-            Optional,
-            "Heat capacity per mass; not used by statics.",
+            "formulation",
+            Choice(&FORMULATIONS),
+            Default("\"full\""),
+            "\"reduced\": hex8 (with hourglass control), hex20, wedge6; \"b_bar\": hex8, wedge6; \"incompatible_modes\": hex8.",
         ),
     ],
 };
@@ -234,6 +227,9 @@ static LOAD: TableSpec = TableSpec {
         "gravity",
         "centrifugal",
         "temperature_change",
+        "nodal_force",
+        "initial_stress",
+        "initial_strain",
     ],
     keys: &[
         key(
@@ -250,7 +246,7 @@ static LOAD: TableSpec = TableSpec {
         ),
         key(
             "pressure",
-            Number(Any),
+            Kind::Field(&FIELD),
             Optional,
             "Pressure on a face set; positive pushes into the surface.",
         ),
@@ -282,7 +278,25 @@ static LOAD: TableSpec = TableSpec {
             "temperature_change",
             Number(Any),
             Optional,
-            "Change of temperature of an element set.",
+            "Change of temperature of an element set, beside that of [[temperature]].",
+        ),
+        key(
+            "nodal_force",
+            Vector(Any),
+            Optional,
+            "The same force on each node of a node set.",
+        ),
+        key(
+            "initial_stress",
+            Numbers(&[6]),
+            Optional,
+            "Stress of an element set before it deforms: xx, yy, zz, xy, yz, zx in global axes.",
+        ),
+        key(
+            "initial_strain",
+            Numbers(&[6]),
+            Optional,
+            "Strain at which an element set is free of stress: xx, yy, zz, xy, yz, zx (engineering shear) in global axes.",
         ),
     ],
 };

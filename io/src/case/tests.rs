@@ -4,7 +4,9 @@
 //! the case named as `case.toml`), `code.txt` (exit code), and `overrides.txt` (a `--set` per line) where there are
 //! any. The system tests give the same folders to the program.
 
-use super::{Case, Field, LoadKind, MeshSource, Method, ProbeAt, Selection, load_text, parse};
+use super::{
+    Case, ElasticInput, Field, LoadKind, MeshSource, Method, ProbeAt, Selection, load_text, parse,
+};
 use crate::check::{SetCatalog, SetKind, check_against_sets, check_definitions};
 use fem_mesh::Result;
 use std::path::{Path, PathBuf};
@@ -96,8 +98,14 @@ fn overrides_reach_tables_lists_and_named_entries() {
     assert_eq!(case.solver.tolerance, 1e-6);
     assert_eq!(case.loads[1].kind, LoadKind::Traction([1.0, 2.0, 3.0]));
     assert_eq!(
-        (case.materials[0].young, case.title.as_str()),
-        (70e9, "Two words")
+        (case.materials[0].elastic[0].value, case.title.as_str()),
+        (
+            ElasticInput::Isotropic {
+                young: 70e9,
+                poisson: 0.3
+            },
+            "Two words"
+        )
     );
     let case = with_overrides(
         BOX,

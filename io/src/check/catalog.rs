@@ -39,7 +39,7 @@ impl SetKind {
 /// What a set is wanted for; decides which kinds fit and which of them is taken if a name has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetUse {
-    /// `elements` of a material: element set.
+    /// `elements` of a material or a formulation: element set.
     Material,
     /// Constraint: face, else node, else element set.
     Constraint,
@@ -47,7 +47,13 @@ pub enum SetUse {
     SurfaceLoad,
     /// Force: face, else node set.
     Force,
-    /// Body force, gravity, centrifugal, temperature change: element set.
+    /// The same force on each node: node set.
+    NodalForce,
+    /// `elements` of an orientation: element set.
+    Orientation,
+    /// Temperature: node, else face, else element set.
+    Temperature,
+    /// Body force, gravity, centrifugal, temperature change, initial stress and strain: element set.
     BodyLoad,
     /// Probe: face, else node, else element set.
     Probe,
@@ -57,19 +63,26 @@ impl SetUse {
     /// What a kind of load acts on.
     pub const fn of_load(kind: &LoadKind) -> SetUse {
         match kind {
-            LoadKind::Traction(_) | LoadKind::Pressure(_) => SetUse::SurfaceLoad,
+            LoadKind::Traction(_) | LoadKind::Pressure(_) | LoadKind::PressureField(_) => {
+                SetUse::SurfaceLoad
+            }
             LoadKind::Force(_) => SetUse::Force,
+            LoadKind::NodalForce(_) => SetUse::NodalForce,
             LoadKind::BodyForce(_)
             | LoadKind::Gravity(_)
             | LoadKind::Centrifugal { .. }
-            | LoadKind::TemperatureChange(_) => SetUse::BodyLoad,
+            | LoadKind::TemperatureChange(_)
+            | LoadKind::InitialStress(_)
+            | LoadKind::InitialStrain(_) => SetUse::BodyLoad,
         }
     }
 
     /// The kinds that fit, the preferred one first.
     pub const fn kinds(self) -> &'static [SetKind] {
         match self {
-            SetUse::Material | SetUse::BodyLoad => &[SetKind::Cell],
+            SetUse::Material | SetUse::BodyLoad | SetUse::Orientation => &[SetKind::Cell],
+            SetUse::NodalForce => &[SetKind::Node],
+            SetUse::Temperature => &[SetKind::Node, SetKind::Face, SetKind::Cell],
             SetUse::SurfaceLoad => &[SetKind::Face],
             SetUse::Force => &[SetKind::Face, SetKind::Node],
             SetUse::Constraint | SetUse::Probe => &SetKind::ALL,

@@ -88,7 +88,7 @@ impl Draft {
             plural(self.other_elements.len())
         );
         let error = Error::input(what)
-            .expected("at least one tetrahedron, hexahedron or wedge")
+            .expected("at least one tetrahedron, hexahedron, wedge or pyramid")
             .advice("mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`");
         Err(self.error_at(Default::default(), error))
     }

@@ -63,8 +63,6 @@ fn counts_volumes_and_boxes_of_the_index() {
             continue;
         }
         let refused = match name {
-            n if n.contains("PRISM15") || n.contains("rod_short") => Some("wedge15"),
-            n if n.contains("halbux_disk") => Some("hex27"),
             n if n.contains("wInclude") => Some("no solid element"),
             _ => None,
         };

@@ -6,14 +6,14 @@ use fem_mesh::{CellType, Mesh};
 /// Corners of the reference shapes, on which mid nodes are added.
 fn corners(cell_type: CellType) -> Vec<[f64; 3]> {
     let flat: &[[f64; 2]] = match cell_type {
-        CellType::Tet4 | CellType::Tet10 | CellType::Wedge6 => {
-            &[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
-        }
+        t if matches!(t.n_corners(), 4 | 6) => &[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
         _ => &[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]],
     };
     let mut points: Vec<[f64; 3]> = flat.iter().map(|p| [p[0], p[1], 0.0]).collect();
     if matches!(cell_type, CellType::Tet4 | CellType::Tet10) {
         points.push([0.0, 0.0, 1.0]);
+    } else if cell_type.n_corners() == 5 {
+        points.push([0.5, 0.5, 1.0]);
     } else {
         points.extend(flat.iter().map(|p| [p[0], p[1], 1.0]));
     }
@@ -29,6 +29,15 @@ fn one_cell(cell_type: CellType, map: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
             points.push(std::array::from_fn(|axis| (a[axis] + b[axis]) / 2.0));
         }
     }
+    for around in cell_type.inner_nodes() {
+        let sum = |axis: usize| {
+            around
+                .iter()
+                .map(|&k| points[usize::from(k)][axis])
+                .sum::<f64>()
+        };
+        points.push(std::array::from_fn(|axis| sum(axis) / around.len() as f64));
+    }
     let mut mesh = Mesh {
         coords: points.into_iter().map(map).collect(),
         ..Mesh::default()
@@ -41,7 +50,8 @@ fn one_cell(cell_type: CellType, map: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
 fn reference_volume(cell_type: CellType) -> f64 {
     match cell_type {
         CellType::Tet4 | CellType::Tet10 => 1.0 / 6.0,
-        CellType::Wedge6 => 0.5,
+        CellType::Wedge6 | CellType::Wedge15 => 0.5,
+        CellType::Pyramid5 | CellType::Pyramid13 => 1.0 / 3.0,
         _ => 1.0,
     }
 }

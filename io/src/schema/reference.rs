@@ -19,7 +19,19 @@ const UNITS: &[(&str, &str)] = &[
     ("material.young", "Pa"),
     ("material.poisson", "1"),
     ("material.density", "kg/m3"),
+    ("material.stiffness", "Pa"),
     ("material.expansion", "1/K"),
+    ("material.reference_temperature", "K"),
+    ("material.orthotropic.young", "Pa"),
+    ("material.orthotropic.poisson", "1"),
+    ("material.orthotropic.shear", "Pa"),
+    ("material.table.temperature", "K"),
+    ("material.table.young", "Pa"),
+    ("material.table.poisson", "1"),
+    ("material.table.stiffness", "Pa"),
+    ("material.table.expansion", "1/K"),
+    ("material.expansion_table.temperature", "K"),
+    ("material.expansion_table.expansion", "1/K"),
     ("material.conductivity", "W/(m K)"),
     ("material.specific_heat", "J/(kg K)"),
     ("constraint.displacement", "m"),
@@ -29,6 +41,17 @@ const UNITS: &[(&str, &str)] = &[
     ("load.body_force", "N/m3"),
     ("load.gravity", "m/s2"),
     ("load.temperature_change", "K"),
+    ("load.nodal_force", "N"),
+    ("load.initial_stress", "Pa"),
+    ("load.initial_strain", "1"),
+    ("field.value", "of the key"),
+    ("field.gradient", "of the key, per m"),
+    ("field.at", "m"),
+    ("temperature.value", "K"),
+    ("temperature.by_node", "K"),
+    ("orientation.a", "m"),
+    ("orientation.b", "m"),
+    ("orientation.rotate.angle", "degrees"),
     ("load.centrifugal.origin", "m"),
     ("load.centrifugal.axis", "1"),
     ("load.centrifugal.omega", "rad/s"),
@@ -69,6 +92,7 @@ fn table(spec: &TableSpec) -> String {
         let default = match key.need {
             Need::Required => "required".to_owned(),
             Need::Optional => String::new(),
+            Need::With(other) => format!("required with `{other}`"),
             Need::Default(value) => format!("`{value}`"),
         };
         let cells = [
@@ -146,7 +170,14 @@ mod tests {
             for key in spec.keys {
                 if matches!(
                     key.kind,
-                    Kind::Number(_) | Kind::Vector(_) | Kind::Displacement | Kind::Bound
+                    Kind::Number(_)
+                        | Kind::NumberOr(_)
+                        | Kind::Numbers(_)
+                        | Kind::Field(_)
+                        | Kind::Pairs
+                        | Kind::Vector(_)
+                        | Kind::Displacement
+                        | Kind::Bound
                 ) {
                     quantities.insert(format!("{}.{}", spec.path, key.name));
                     assert!(unit(spec.path, key.name).is_some(), "{}", key.name);

@@ -3,8 +3,9 @@
 //! Invariant: bricks that share a face cut it the same way, so cells conform across bricks.
 
 use crate::{CellFace, CellType};
-use CellType::{Hex8, Hex20, Wedge6};
+use CellType::{Hex8, Hex20, Hex27, Pyramid5, Pyramid13, Wedge6, Wedge15};
 
+/// Corners of a cell, in units of which a brick spans one, or two where the cells meet in its middle.
 type Corners = &'static [[u8; 3]];
 
 const HEX: [Corners; 1] = [&[
@@ -50,41 +51,66 @@ const TETS: [Corners; 6] = [
     &[[0, 0, 0], [0, 1, 1], [0, 0, 1], [1, 1, 1]], // z y x
 ];
 
+// A pyramid on each side, with the apex in the middle of the brick.
+const PYRAMIDS: [Corners; 6] = [
+    &[[0, 0, 0], [2, 0, 0], [2, 2, 0], [0, 2, 0], [1, 1, 1]],
+    &[[0, 0, 2], [0, 2, 2], [2, 2, 2], [2, 0, 2], [1, 1, 1]],
+    &[[0, 0, 0], [0, 0, 2], [2, 0, 2], [2, 0, 0], [1, 1, 1]],
+    &[[0, 2, 0], [2, 2, 0], [2, 2, 2], [0, 2, 2], [1, 1, 1]],
+    &[[0, 0, 0], [0, 2, 0], [0, 2, 2], [0, 0, 2], [1, 1, 1]],
+    &[[2, 0, 0], [2, 0, 2], [2, 2, 2], [2, 2, 0], [1, 1, 1]],
+];
+
 /// How a brick is made of cells of one type.
 pub(super) struct Brick {
     cell_type: CellType,
-    /// Corners of each cell, as corners of the unit brick.
+    /// Corners of each cell.
     pub(super) cells: &'static [Corners],
+    /// Units along an edge of the brick.
+    units: u8,
 }
 
 impl Brick {
     /// The brick made of that type, which must be a solid.
     pub(super) fn of(cell_type: CellType) -> Self {
-        let cells: &[Corners] = match cell_type {
-            Hex8 | Hex20 => &HEX,
-            Wedge6 => &WEDGES,
-            _ => &TETS,
+        let (cells, units): (&[Corners], u8) = match cell_type {
+            Hex8 | Hex20 | Hex27 => (&HEX, 1),
+            Wedge6 | Wedge15 => (&WEDGES, 1),
+            Pyramid5 | Pyramid13 => (&PYRAMIDS, 2),
+            _ => (&TETS, 1),
         };
-        Brick { cell_type, cells }
+        Brick {
+            cell_type,
+            cells,
+            units,
+        }
     }
 
-    /// Lattice points of the nodes of a cell, relative to the brick's lowest corner. In second-order types a brick
-    /// spans two steps, and a mid node is the sum of the unit corners at the ends of its edge.
+    /// Lattice steps along an edge of the brick: second-order cells have nodes in the middle of their edges.
+    pub(super) fn steps(&self) -> usize {
+        usize::from(self.units) * self.cell_type.order()
+    }
+
+    /// Lattice points of the nodes of a cell, relative to the brick's lowest corner: each is the mean of some corners.
     pub(super) fn points_of(&self, corners: Corners) -> impl Iterator<Item = [usize; 3]> {
         let steps = self.cell_type.order();
+        let mean = move |of: &[u8]| {
+            let sum = |d: usize| -> usize {
+                let places = of.iter().map(|&k| corners[usize::from(k)][d]);
+                places.map(usize::from).sum()
+            };
+            [0, 1, 2].map(|d| steps * sum(d) / of.len())
+        };
         let edges = if steps == 2 {
             self.cell_type.edges()
         } else {
             &[]
         };
-        let mids = edges.iter().map(move |&[a, b]| {
-            let (a, b) = (corners[usize::from(a)], corners[usize::from(b)]);
-            [0, 1, 2].map(|d| usize::from(a[d] + b[d]))
-        });
-        corners
-            .iter()
+        let inner = self.cell_type.inner_nodes();
+        (corners.iter())
             .map(move |c| c.map(|x| steps * usize::from(x)))
-            .chain(mids)
+            .chain(edges.iter().map(move |edge| mean(edge)))
+            .chain(inner.iter().map(move |around| mean(around)))
     }
 
     /// Faces of the brick's cells that lie on its side `side` (0 low, 1 high) across `axis`.
@@ -95,7 +121,7 @@ impl Brick {
                 let n_corners = face.cell_type.n_corners();
                 if face.nodes[..n_corners]
                     .iter()
-                    .all(|&i| corners[usize::from(i)][axis] == side)
+                    .all(|&i| corners[usize::from(i)][axis] == side * self.units)
                 {
                     faces.push(CellFace {
                         cell: cell as u32,

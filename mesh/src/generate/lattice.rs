@@ -1,25 +1,50 @@
 //! The lattice points of a box that carry nodes, and their numbers.
 //!
-//! Where every point carries a node, nodes are numbered x fastest, then y, then z. For hex20 the corners come first,
-//! then the midpoints of brick edges along x, along y and along z, each of the four kinds x fastest.
+//! Where every point carries a node, nodes are numbered x fastest, then y, then z. Else the points fall into classes by
+//! their place within the brick, of which some carry nodes (hex20: corners, midpoints of brick edges along x, along y,
+//! along z); the nodes of one class come after those of the class before, each class x fastest.
 //!
 //! Invariant: a node's number and coordinates follow from its place alone, bit for bit the same on every rank.
 
 use super::BoxMesh;
 use super::blocks::Block;
+use super::brick::Brick;
 use crate::{CellType, Mesh};
 
-/// The points of the whole box that can carry nodes: corners of bricks and, for second-order cells, the points
-/// halfway between them.
+/// Places within a brick, in lattice steps from its lowest corner, that carry nodes; less than a brick's edge each.
+type Classes = &'static [[usize; 3]];
+
+const HEX20: Classes = &[[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]];
+/// The last is the middle of the diagonal that divides the brick.
+const WEDGE15: Classes = &[[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]];
+const PYRAMID5: Classes = &[[0, 0, 0], [1, 1, 1]];
+/// Corners, the middle, midpoints of brick edges, midpoints of the ways from the middle to the corners.
+const PYRAMID13: Classes = &[
+    [0, 0, 0],
+    [2, 2, 2],
+    [2, 0, 0],
+    [0, 2, 0],
+    [0, 0, 2],
+    [1, 1, 1],
+    [3, 1, 1],
+    [1, 3, 1],
+    [3, 3, 1],
+    [1, 1, 3],
+    [3, 1, 3],
+    [1, 3, 3],
+    [3, 3, 3],
+];
+
+/// The points of the whole box that can carry nodes.
 pub(super) struct NodeLattice {
-    /// Lattice steps along the edge of a brick: the order of the cells.
+    /// Lattice steps along the edge of a brick.
     pub(super) steps: usize,
     /// Points along each axis.
     points: [usize; 3],
     /// Number of bricks along each axis.
     bricks: [usize; 3],
-    /// Whether only corners and midpoints of brick edges carry nodes (hex20), and not midpoints of faces and bricks.
-    serendipity: bool,
+    /// The classes that carry nodes; `None`: every point does.
+    classes: Option<Classes>,
 }
 
 /// Node indices of the lattice points of a block.
@@ -45,12 +70,18 @@ impl LocalNodes {
 impl NodeLattice {
     /// The lattice of a box.
     pub(super) fn of(spec: &BoxMesh) -> Self {
-        let steps = spec.cell_type.order();
+        let steps = Brick::of(spec.cell_type).steps();
         NodeLattice {
             steps,
             points: spec.cells.map(|n| steps * n + 1),
             bricks: spec.cells,
-            serendipity: spec.cell_type == CellType::Hex20,
+            classes: match spec.cell_type {
+                CellType::Hex20 => Some(HEX20),
+                CellType::Wedge15 => Some(WEDGE15),
+                CellType::Pyramid5 => Some(PYRAMID5),
+                CellType::Pyramid13 => Some(PYRAMID13),
+                _ => None,
+            },
         }
     }
 
@@ -59,36 +90,34 @@ impl NodeLattice {
         (0..3).map(|d| self.steps * block.len(d) + 1).product()
     }
 
-    /// Number of nodes that are corners (class 0) or midpoints of edges along axis `class - 1`.
-    fn n_in_class(&self, class: usize) -> u64 {
-        (0..3)
-            .map(|d| self.bricks[d] as u64 + u64::from(d + 1 != class))
-            .product()
+    /// Number of nodes of a class along each axis.
+    fn extent(&self, class: [usize; 3]) -> [usize; 3] {
+        [0, 1, 2].map(|d| self.bricks[d] + usize::from(class[d] == 0))
+    }
+
+    fn n_in_class(&self, class: [usize; 3]) -> u64 {
+        self.extent(class).iter().map(|&n| n as u64).product()
     }
 
     /// Number of nodes of the whole box.
     pub(super) fn n_nodes(&self) -> u64 {
-        if self.serendipity {
-            (0..4).map(|class| self.n_in_class(class)).sum()
-        } else {
-            self.points.iter().map(|&n| n as u64).product()
+        match self.classes {
+            Some(classes) => classes.iter().map(|&class| self.n_in_class(class)).sum(),
+            None => self.points.iter().map(|&n| n as u64).product(),
         }
     }
 
     /// Number of the node at a lattice point, from 1; `None` if none stands there.
     fn node_id(&self, point: [usize; 3]) -> Option<u64> {
         let place = |p: [usize; 3], n: [usize; 3]| (p[0] + n[0] * (p[1] + n[1] * p[2])) as u64 + 1;
-        if !self.serendipity {
+        let Some(classes) = self.classes else {
             return Some(place(point, self.points));
-        }
-        let mut odd = (0..3).filter(|&d| point[d] % 2 == 1);
-        let class = odd.next().map_or(0, |d| d + 1);
-        if odd.next().is_some() {
-            return None;
-        }
-        let before: u64 = (0..class).map(|c| self.n_in_class(c)).sum();
-        let extent = [0, 1, 2].map(|d| self.bricks[d] + usize::from(d + 1 != class));
-        Some(before + place(point.map(|p| p / 2), extent))
+        };
+        let of_point = point.map(|p| p % self.steps);
+        let at = classes.iter().position(|&class| class == of_point)?;
+        let before: u64 = classes[..at].iter().map(|&c| self.n_in_class(c)).sum();
+        let within = point.map(|p| p / self.steps);
+        Some(before + place(within, self.extent(of_point)))
     }
 
     /// Appends the nodes of a block to `mesh`, x fastest.

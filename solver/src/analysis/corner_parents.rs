@@ -5,7 +5,8 @@
 use fem_mesh::{Comm, LocalMesh};
 
 /// Collective. For each owned node the two corner nodes between which it lies, by local index; twice the node itself
-/// for a corner of any of its cells. `None` if no rank has a cell of second order.
+/// for a corner of any of its cells. Nodes in the middle of faces and cells lie between the ends of a diagonal, of those
+/// there are the one with the corner of the lowest global number. `None` if no rank has a cell of second order.
 ///
 /// Every cell of an owned node is held here, so ranks agree on what is a corner.
 pub fn corner_parents(comm: &Comm, mesh: &LocalMesh) -> Option<Vec<[u32; 2]>> {
@@ -15,6 +16,7 @@ pub fn corner_parents(comm: &Comm, mesh: &LocalMesh) -> Option<Vec<[u32; 2]>> {
     }
     let mut parents: Vec<[u32; 2]> = (0..mesh.nodes.n_local() as u32).map(|n| [n, n]).collect();
     let mut is_corner = vec![false; parents.len()];
+    let global = |node: u32| mesh.nodes.global(node as usize);
     for cell in 0..mesh.n_cells() {
         let (cell_type, nodes) = (mesh.cells.types[cell], mesh.cells.nodes_of(cell));
         let (corners, mid_sides) = nodes.split_at(cell_type.n_corners());
@@ -23,6 +25,12 @@ pub fn corner_parents(comm: &Comm, mesh: &LocalMesh) -> Option<Vec<[u32; 2]>> {
             .for_each(|&corner| is_corner[corner as usize] = true);
         for (&node, edge) in mid_sides.iter().zip(cell_type.edges()) {
             let ends = edge.map(|corner| nodes[usize::from(corner)]);
+            parents[node as usize] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        }
+        let inner = cell_type.inner_nodes();
+        for (&node, around) in nodes[nodes.len() - inner.len()..].iter().zip(inner) {
+            let key = |corner: u8| global(nodes[usize::from(corner)]);
+            let ends = diagonal(around, key).map(|corner| nodes[usize::from(corner)]);
             parents[node as usize] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
         }
     }
@@ -37,17 +45,43 @@ pub fn corner_parents(comm: &Comm, mesh: &LocalMesh) -> Option<Vec<[u32; 2]>> {
     Some(parents)
 }
 
+/// The diagonal of a quadrilateral (four corners in turn) or of a hexahedron (eight) from the corner of lowest `key`.
+fn diagonal(around: &[u8], key: impl Fn(u8) -> u64) -> [u8; 2] {
+    let first = (0..around.len())
+        .min_by_key(|&k| key(around[k]))
+        .unwrap_or(0);
+    let opposite = match around.len() {
+        8 => [6, 7, 4, 5, 2, 3, 0, 1][first],
+        n => (first + n / 2) % n,
+    };
+    [around[first], around[opposite]]
+}
+
 #[cfg(test)]
 mod tests {
     use super::corner_parents;
-    use crate::assembly::test_models::{distorted_box, mixed_mesh, split};
-    use fem_mesh::CellType;
+    use crate::assembly::test_models::{mixed_mesh, split};
     use fem_mesh::comm::run_threads;
+    use fem_mesh::generate::{BoxMesh, generate_slice};
+    use fem_mesh::{CellType, Comm, Mesh};
+
+    /// Parallelepipeds, in which diagonals meet in the middle.
+    fn regular_box(cell_type: CellType) -> Mesh {
+        let spec = BoxMesh {
+            size: [1.5, 1.0, 2.0],
+            cells: [2, 3, 2],
+            cell_type,
+            origin: [0.0; 3],
+        };
+        let mut mesh = generate_slice(&spec, &Comm::alone(), None).unwrap();
+        (mesh.coords.iter_mut()).for_each(|x| x[0] += 0.3 * x[1] - 0.2 * x[2]);
+        mesh
+    }
 
     #[test]
     fn mid_side_nodes_lie_between_their_parents() {
-        for cell_type in [CellType::Tet10, CellType::Hex20] {
-            let mesh = distorted_box(cell_type, [2, 3, 2], false);
+        for cell_type in CellType::SOLIDS.into_iter().filter(|t| t.order() == 2) {
+            let mesh = regular_box(cell_type);
             for n_ranks in 1..=4 {
                 run_threads(n_ranks, |comm| {
                     let mesh = split(comm, &mesh);
@@ -60,7 +94,9 @@ mod tests {
                         }
                         n_corners += u64::from(pair[0] == pair[1]);
                     }
-                    assert_eq!(comm.sum_u64(n_corners), 3 * 4 * 3);
+                    // Pyramids meet in the middle of each brick.
+                    let n_apexes = if cell_type.n_corners() == 5 { 12 } else { 0 };
+                    assert_eq!(comm.sum_u64(n_corners), 3 * 4 * 3 + n_apexes);
                 });
             }
         }

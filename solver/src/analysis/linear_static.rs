@@ -4,15 +4,16 @@
 
 use super::linear_solve::{LinearSolver, Nodes, Solved};
 use crate::assembly::{
-    BlockRows, Pattern, Slabs, add_thermal_force, assemble_stiffness, constrain, external_force,
-    temperature_changes,
+    BlockRows, Pattern, Slabs, add_initial_force, assemble_stiffness, constrain, external_force,
 };
 use crate::element::geometry::point_geometry;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::linalg::DistMatrix;
 use crate::log::Log;
 use crate::model::Model;
-use crate::post::{NodalTensors, compute_nodal_tensors, internal_force, strain_energy, von_mises};
+use crate::post::{
+    NodalTensors, compute_nodal_tensors, internal_force, seen_strain, strain_energy, von_mises,
+};
 use fem_io::case::SolverOptions;
 use fem_io::summary::{ResultSummary, SolverSummary, Summary};
 use fem_mesh::{Comm, Halo, LocalMesh, Result};
@@ -62,7 +63,7 @@ struct System {
     rows: BlockRows,
     /// Right-hand side after elimination of the prescribed displacements, N.
     rhs: Vec<f64>,
-    /// Force of the loads on the owned nodes, without that of thermal strains, N.
+    /// Force of the loads on the owned nodes, without that of thermal and initial strains, N.
     external: Vec<f64>,
 }
 
@@ -97,6 +98,7 @@ pub fn solve(
     let solution = log.phase("recover", "strains, stresses, reactions", |_| {
         recover(comm, model, halo, solved, displacement, &external)
     });
+    warn_of_hourglasses(comm, model, &solution.displacement, log);
     let balance = solution.totals.balance_error;
     let is_solved = solution.solved.report.converged;
     if is_solved && balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
@@ -141,6 +143,20 @@ fn warn_of_distortion(comm: &Comm, mesh: &LocalMesh, log: &mut Log) {
     }
 }
 
+/// Collective. A warning where the displacement of reduced elements is mostly of patterns that their points do not see:
+/// one element across the thickness may leave them free, or held by little.
+fn warn_of_hourglasses(comm: &Comm, model: &Model, displacement: &[f64], log: &mut Log) {
+    let strain = seen_strain(comm, model, displacement);
+    if strain.is_mostly_hidden() {
+        log.warn(format!(
+            "the quadrature points of the elements with formulation \"reduced\" see {:.0} % of their deformation: the \
+             rest are hourglass patterns, and displacements and stresses there are wrong; use several elements across \
+             the thickness, or another formulation",
+            100.0 * strain.seen / (strain.seen + strain.hidden)
+        ));
+    }
+}
+
 /// A warning where the tolerance could not be met in double precision.
 fn warn_of_precision(solved: &Solved, options: &SolverOptions, log: &mut Log) {
     let report = &solved.report;
@@ -163,9 +179,7 @@ fn assemble(comm: &Comm, model: &Model) -> Result<System> {
     let slabs: &Slabs = pattern.slabs();
     let external = external_force(model, slabs);
     let mut rhs = external.clone();
-    if let Some(changes) = temperature_changes(model) {
-        add_thermal_force(model, slabs, &changes, &mut rhs);
-    }
+    add_initial_force(model, slabs, &mut rhs);
     constrain(slabs, &model.fixed, &mut rows, &mut rhs);
     Ok(System {
         rows,

@@ -6,15 +6,18 @@
 //! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells); no lumping.
 
 use super::slabs::Slabs;
+use crate::conditions::{Conditions, PointLaw};
+use crate::element::formulation::{is_plain, rule};
+use crate::element::general::Element;
 use crate::element::geometry::{
     area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian,
 };
-use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
 use crate::model::{Load, Model};
 use fem_mesh::{CellFace, LocalMesh};
 
-/// Forces of all loads but changes of temperature on the owned nodes, 3 a node, N. `slabs` divides the owned nodes
+/// Forces of all loads but those that strain the material on the owned nodes, 3 a node, N. `slabs` divides the owned nodes
 /// among threads; the result does not depend on it.
 pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
     let mesh = &model.mesh;
@@ -23,13 +26,19 @@ pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
     for load in &model.loads {
         match load {
             Load::Traction { faces, traction } => {
-                add_face_force(mesh, faces, &mut force, |normal| {
+                add_face_force(mesh, faces, &mut force, |normal, _| {
                     let area = dot(normal, normal).sqrt();
                     traction.map(|t| t * area)
                 });
             }
             Load::Pressure { faces, pressure } => {
-                add_face_force(mesh, faces, &mut force, |normal| {
+                add_face_force(mesh, faces, &mut force, |normal, _| {
+                    normal.map(|n| -pressure * n)
+                });
+            }
+            Load::PressureField { faces, pressure } => {
+                add_face_force(mesh, faces, &mut force, |normal, point| {
+                    let pressure = pressure.value_at(point.x());
                     normal.map(|n| -pressure * n)
                 });
             }
@@ -63,58 +72,94 @@ pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
                     [0, 1, 2].map(|i| density(cell) * omega * omega * (arm[i] - along * axis[i]))
                 });
             }
-            Load::TemperatureChange { .. } => {}
+            Load::TemperatureChange { .. }
+            | Load::InitialStress { .. }
+            | Load::InitialStrain { .. } => {}
         }
     }
     force.into_flattened()
 }
 
-/// Change of temperature of each local cell, K, the sum of all such loads on it; `None` if there is no such load.
-pub fn temperature_changes(model: &Model) -> Option<Vec<f64>> {
-    let mut changes = None;
-    for load in &model.loads {
-        if let Load::TemperatureChange { cells, change } = load {
-            let changes = changes.get_or_insert_with(|| vec![0.0; model.mesh.n_cells()]);
-            for &cell in cells {
-                changes[cell as usize] += change;
-            }
+/// Adds the forces that stand for thermal strains, initial strains and initial stresses to `force` (3 an owned node, N):
+/// the integral of B^T (D (thermal + initial strain) - initial stress), with the quadrature of the stiffness.
+pub fn add_initial_force(model: &Model, slabs: &Slabs, force: &mut [f64]) {
+    let mesh = &model.mesh;
+    let conditions = Conditions::new(model);
+    let strained: Vec<u32> = (0..mesh.n_cells() as u32)
+        .filter(|&cell| conditions.has_initial_force(cell as usize))
+        .collect();
+    let force = force.as_chunks_mut().0;
+    add_by_cells(mesh, slabs, &strained, force, |cell, coords, nodal| {
+        let (cell_type, formulation) = (mesh.cells.types[cell], model.cell_formulation[cell]);
+        let of_rule = Tabulation::of(cell_type, rule(formulation));
+        let is_plain = is_plain(cell_type, formulation);
+        if let Some((law, change)) = conditions.uniform(cell) {
+            // A uniform isotropic stress does the same work on mean strains as on those of all points, and none on
+            // incompatible modes: only the rule of plain elements matters.
+            let table = match is_plain {
+                true => of_rule,
+                false => Tabulation::of(cell_type, Purpose::Stiffness),
+            };
+            return add_uniform_heat(table, coords, law, change, nodal);
         }
-    }
-    changes
+        let of_cell = conditions.of_cell(cell);
+        let laws: Vec<PointLaw> = of_cell.at_points(of_rule).collect();
+        if is_plain {
+            return add_held_stress(of_rule, coords, &laws, nodal);
+        }
+        let mut element = GeneralElement::default();
+        let det = element.set(&Element {
+            cell_type,
+            formulation,
+            coords,
+            d: &laws.iter().map(|law| law.d).collect::<Vec<_>>(),
+        });
+        if det > 0.0 {
+            let held: Vec<[f64; 6]> = laws.iter().map(PointLaw::held_stress).collect();
+            element.forces_into(&held, &[[0.0; 3]; MAX_NODES], nodal);
+        }
+    });
 }
 
-/// Adds the forces that stand for the thermal strain of `changes` (of each local cell, K) to `force` (3 an owned
-/// node, N): the integral of B^T D alpha dT, with the quadrature of the stiffness.
-pub fn add_thermal_force(model: &Model, slabs: &Slabs, changes: &[f64], force: &mut [f64]) {
-    let mesh = &model.mesh;
-    let stress_per_kelvin: Vec<f64> = (model.materials.iter())
-        .map(Isotropic::new)
-        .map(|law| (3.0 * law.lambda + 2.0 * law.mu) * law.expansion)
-        .collect();
-    let heated: Vec<u32> = (0..mesh.n_cells() as u32)
-        .filter(|&cell| changes[cell as usize] != 0.0)
-        .collect();
-    add_by_cells(
-        mesh,
-        slabs,
-        &heated,
-        force.as_chunks_mut().0,
-        |cell, coords, nodal| {
-            let stress = changes[cell] * stress_per_kelvin[usize::from(model.cell_material[cell])];
-            let table = Tabulation::of(mesh.cells.types[cell], Purpose::Stiffness);
-            for (q, point) in table.points.iter().enumerate() {
-                let natural = table.grad(q);
-                let cofactors = cofactors(&jacobian(coords, natural));
-                for (slot, dn) in nodal.iter_mut().zip(natural) {
-                    // det J dN/dx is the cofactors times dN/dxi.
-                    add(
-                        slot,
-                        cofactors.map(|row| point.weight * stress * dot(row, *dn)),
-                    );
-                }
-            }
-        },
-    );
+/// Forces of one change of temperature in a cell of a constant isotropic law.
+fn add_uniform_heat(
+    table: &Tabulation,
+    coords: &[[f64; 3]],
+    law: Isotropic,
+    change: f64,
+    nodal: &mut [[f64; 3]],
+) {
+    let stress = change * ((3.0 * law.lambda + 2.0 * law.mu) * law.expansion);
+    for (q, point) in table.points.iter().enumerate() {
+        let natural = table.grad(q);
+        let cofactors = cofactors(&jacobian(coords, natural));
+        for (slot, dn) in nodal.iter_mut().zip(natural) {
+            // det J dN/dx is the cofactors times dN/dxi.
+            add(
+                slot,
+                cofactors.map(|row| point.weight * stress * dot(row, *dn)),
+            );
+        }
+    }
+}
+
+/// Forces of the free strain and the initial stress of a plain cell.
+fn add_held_stress(
+    table: &Tabulation,
+    coords: &[[f64; 3]],
+    laws: &[PointLaw],
+    nodal: &mut [[f64; 3]],
+) {
+    for (q, (point, law)) in table.points.iter().zip(laws).enumerate() {
+        let natural = table.grad(q);
+        let cofactors = cofactors(&jacobian(coords, natural));
+        let [xx, yy, zz, xy, yz, zx] = law.held_stress().map(|s| point.weight * s);
+        let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
+        for (slot, dn) in nodal.iter_mut().zip(natural) {
+            let gradient = cofactors.map(|row| dot(row, *dn));
+            add(slot, stress.map(|row| dot(row, gradient)));
+        }
+    }
 }
 
 /// Area of those of `faces` that belong to owned cells, m2.
@@ -165,17 +210,20 @@ impl Facet {
 }
 
 /// Adds a surface load to the owned nodes of `faces`. `f` is the force on a patch of surface, given its normal as
-/// long as its area.
+/// long as its area and the point.
 fn add_face_force(
     mesh: &LocalMesh,
     faces: &[CellFace],
     force: &mut [[f64; 3]],
-    f: impl Fn([f64; 3]) -> [f64; 3],
+    f: impl Fn([f64; 3], CellPoint) -> [f64; 3],
 ) {
     for &face in faces {
         let facet = Facet::new(mesh, face);
         let mut nodal = [[0.0; 3]; MAX_NODES];
-        integrate_facet(facet.table, facet.coords(), &mut nodal, &f);
+        let coords = facet.coords();
+        integrate_facet(facet.table, coords, &mut nodal, |normal, shape| {
+            f(normal, CellPoint { coords, shape })
+        });
         for (&node, value) in facet.nodes().iter().zip(nodal) {
             if let Some(at) = force.get_mut(node as usize) {
                 add(at, value);
@@ -184,7 +232,7 @@ fn add_face_force(
     }
 }
 
-/// A quadrature point of a cell.
+/// A quadrature point of a cell or facet.
 struct CellPoint<'a> {
     coords: &'a [[f64; 3]],
     shape: &'a [f64],
@@ -254,12 +302,13 @@ fn add(sum: &mut [f64; 3], value: [f64; 3]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{add_thermal_force, external_force, face_area, temperature_changes};
+    use super::{add_initial_force, external_force, face_area};
     use crate::assembly::Slabs;
     use crate::assembly::test_models::{boundary_faces, distorted_box, mixed_mesh, model, split};
     use crate::model::{Load, Model};
+    use fem_io::case::LinearField;
     use fem_mesh::comm::run_threads;
-    use fem_mesh::{CellType, Comm, Mesh};
+    use fem_mesh::{CellFace, CellType, Comm, Mesh};
 
     fn on_1_to_4_ranks(mesh: &Mesh, body: impl Fn(&Comm, Model) + Sync) {
         for n_ranks in 1..=4 {
@@ -427,6 +476,44 @@ mod tests {
     }
 
     #[test]
+    fn hydrostatic_pressure_holds_up_a_floating_body_and_pushes_a_wall() {
+        // Archimedes: the weight of the displaced fluid, upward through its center.
+        let water = LinearField {
+            value: 20.0,
+            gradient: [0.0, 0.0, -4.0],
+            at: [0.0, 0.0, 1.0],
+        };
+        for cell_type in CellType::SOLIDS {
+            on_1_to_4_ranks(
+                &distorted_box(cell_type, [3, 2, 2], false),
+                |comm, model| {
+                    let mut faces = boundary_faces(comm, &model.mesh);
+                    let load = |faces: &[CellFace]| Load::PressureField {
+                        faces: faces.to_vec(),
+                        pressure: water,
+                    };
+                    let lift = 4.0 * 3.0;
+                    let expected = [0.0, 0.0, lift, 0.5 * lift, -0.75 * lift, 0.0];
+                    assert_close(
+                        &resultant(comm, &model, load(&faces)),
+                        &expected,
+                        cell_type.name(),
+                    );
+                    faces.retain(|&face| {
+                        let (_, mut nodes) = model.mesh.cells.nodes_of_face(face);
+                        nodes.all(|node| model.mesh.coords[node as usize][0] > 1.5 - 1e-9)
+                    });
+                    // p = 24 - 4 z on the wall x = 1.5, z from 0 to 2: force 40, moment the integral of p z.
+                    let sum = resultant(comm, &model, load(&faces));
+                    let moment = 24.0 * 2.0 - 4.0 * 8.0 / 3.0;
+                    assert_close(&sum[..3], &[-40.0, 0.0, 0.0], cell_type.name());
+                    assert_close(&sum[3..], &[0.0, -moment, 20.0], cell_type.name());
+                },
+            );
+        }
+    }
+
+    #[test]
     fn slabs_do_not_change_a_bit() {
         let mut model = model(split(&Comm::alone(), &mixed_mesh()));
         let cells = all_cells(&model);
@@ -437,11 +524,10 @@ mod tests {
             },
             Load::TemperatureChange { cells, change: 5.0 },
         ];
-        let changes = temperature_changes(&model).unwrap();
         let with_slabs = |n| {
             let slabs = Slabs::even(model.mesh.nodes.n_owned(), n);
             let mut force = external_force(&model, &slabs);
-            add_thermal_force(&model, &slabs, &changes, &mut force);
+            add_initial_force(&model, &slabs, &mut force);
             force
         };
         for n in [2, 3, 5] {

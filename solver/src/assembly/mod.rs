@@ -14,7 +14,7 @@ pub mod stiffness;
 pub(crate) mod test_models;
 
 pub use constraints::constrain;
-pub use loads::{add_thermal_force, external_force, face_area, temperature_changes};
+pub use loads::{add_initial_force, external_force, face_area};
 pub use pattern::{BlockRows, Pattern};
 pub use slabs::Slabs;
 pub use stiffness::assemble_stiffness;

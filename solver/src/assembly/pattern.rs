@@ -72,7 +72,7 @@ impl Pattern {
     }
 
     /// As [`Pattern::new`], for a given number of slabs.
-    pub(super) fn with_slabs(mesh: &LocalMesh, n_slabs: usize) -> Result<(Pattern, BlockRows)> {
+    pub(crate) fn with_slabs(mesh: &LocalMesh, n_slabs: usize) -> Result<(Pattern, BlockRows)> {
         let (n_owned, n_ghosts) = (mesh.nodes.n_owned(), mesh.nodes.n_ghosts());
         let graph = node_cells(&mesh.cells, mesh.nodes.n_local());
         let slabs = Slabs::balanced(&graph.offsets[..=n_owned], n_slabs);

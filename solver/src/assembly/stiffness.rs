@@ -1,16 +1,20 @@
 //! The threaded element loop: stiffness of all elements into this rank's rows.
 //!
 //! Each thread computes the cells of its slab of rows in chunks that stay in cache, batched by type, and adds them in
-//! ascending order of cells (see [`super::slabs`]).
+//! ascending order of cells (see [`super::slabs`]). Batches are for isotropic displacement elements; all others are
+//! computed one by one.
 //!
 //! Invariant: writes rows of owned nodes only; communicates nothing but the news of inverted elements.
 
 use super::pattern::{BlockRows, Pattern, SlabPositions, is_stored};
 use super::slabs::cells_touching;
+use crate::conditions::Conditions;
+use crate::element::formulation::{is_plain, rule};
+use crate::element::general::Element;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
-use crate::material::Isotropic;
+use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::model::Model;
-use fem_mesh::{CellType, Comm, Error, LocalMesh, Result};
+use fem_mesh::{CellType, Comm, Error, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
 
@@ -28,10 +32,7 @@ pub fn assemble_stiffness(
     rows: &mut BlockRows,
 ) -> Result<()> {
     let mesh = &model.mesh;
-    let lame: Vec<[f64; 2]> = (model.materials.iter())
-        .map(Isotropic::new)
-        .map(|law| [law.lambda, law.mu])
-        .collect();
+    let laws = CellLaws::new(model);
     let slabs = pattern.slabs();
     let n_owned = mesh.nodes.n_owned();
     let (lower_start, ghost_start) = (&rows.lower.row_start, &rows.ghost.row_start);
@@ -57,7 +58,7 @@ pub fn assemble_stiffness(
             let mut chunk = Chunk::default();
             let mut cells = cells_touching(&mesh.cells, slab.rows.clone());
             while chunk.take(&mut cells) {
-                chunk.compute(mesh, |cell| lame[usize::from(model.cell_material[cell])]);
+                chunk.compute(&laws);
                 chunk.for_each(|cell, stiffness| slab.add(mesh.cells.nodes_of(cell), stiffness));
             }
             chunk
@@ -96,9 +97,37 @@ fn check_orientation(comm: &Comm, inverted: Vec<u64>) -> Result<()> {
         .advice("check the order of their nodes, and of curved elements the mid-side nodes; then mesh again near them"))
 }
 
+/// Laws and formulations of the cells of a model.
+struct CellLaws<'a> {
+    model: &'a Model,
+    conditions: Conditions<'a>,
+}
+
+impl<'a> CellLaws<'a> {
+    fn new(model: &'a Model) -> Self {
+        CellLaws {
+            model,
+            conditions: Conditions::new(model),
+        }
+    }
+
+    /// Cells of one kind are computed in batches; `None` for those that are computed alone.
+    fn kind(&self, cell: usize) -> Option<(CellType, Purpose)> {
+        let cell_type = self.model.mesh.cells.types[cell];
+        let formulation = self.model.cell_formulation[cell];
+        let is_batched = is_plain(cell_type, formulation) && self.conditions.lame(cell).is_some();
+        is_batched.then(|| (cell_type, rule(formulation)))
+    }
+
+    fn lame(&self, cell: usize) -> [f64; 2] {
+        self.conditions.lame(cell).unwrap_or_default()
+    }
+}
+
 /// A few cells in ascending order with their stiffness matrices.
 struct Chunk {
     kernel: StiffnessKernel,
+    general: GeneralElement,
     cells: Vec<usize>,
     /// Where the stiffness of each cell begins in `stiffness`.
     start: Vec<usize>,
@@ -112,6 +141,7 @@ impl Default for Chunk {
     fn default() -> Self {
         Chunk {
             kernel: StiffnessKernel::default(),
+            general: GeneralElement::default(),
             cells: Vec::with_capacity(CHUNK),
             start: vec![0; CHUNK],
             stiffness: Vec::new(),
@@ -130,51 +160,96 @@ impl Chunk {
         !self.cells.is_empty()
     }
 
-    /// Computes the stiffness of the cells, those of one type together.
-    fn compute(&mut self, mesh: &LocalMesh, lame_of: impl Fn(usize) -> [f64; 2]) {
+    /// Computes the stiffness of the cells, those of one kind together.
+    fn compute(&mut self, laws: &CellLaws) {
+        let mut kinds = [None; CHUNK];
+        for (kind, &cell) in kinds.iter_mut().zip(&self.cells) {
+            *kind = laws.kind(cell);
+        }
+        let kinds = &kinds[..self.cells.len()];
         let mut end = 0;
-        let types = &mesh.cells.types;
-        for cell_type in CellType::SOLIDS {
-            let begin = end;
-            self.coords.clear();
-            self.lame.clear();
-            for (at, &cell) in self
-                .cells
-                .iter()
-                .enumerate()
-                .filter(|&(_, &cell)| types[cell] == cell_type)
-            {
-                self.start[at] = end;
-                end += stiffness_len(cell_type);
-                self.coords.extend(
-                    mesh.cells
-                        .nodes_of(cell)
-                        .iter()
-                        .map(|&node| mesh.coords[node as usize]),
-                );
-                self.lame.push(lame_of(cell));
+        for (first, kind) in kinds.iter().enumerate() {
+            match kind {
+                None => end = self.compute_one(first, end, laws),
+                Some(_) if kinds[..first].contains(kind) => {}
+                Some(kind) => end = self.compute_batch(*kind, kinds, end, laws),
             }
-            if end == begin {
-                continue;
-            }
-            if self.stiffness.len() < end {
-                self.stiffness.resize(end, 0.0);
-            }
-            let mut min_det = [0.0; CHUNK];
-            let elements = Elements {
-                cell_type,
-                coords: &self.coords,
-                lame: &self.lame,
-            };
-            self.kernel
-                .compute(elements, &mut self.stiffness[begin..end], &mut min_det);
-            let of_type = self.cells.iter().filter(|&&cell| types[cell] == cell_type);
-            self.inverted.extend(
-                of_type
-                    .zip(min_det)
-                    .filter(|&(_, det)| det.is_nan() || det <= 0.0)
-                    .map(|(&cell, _)| cell),
-            );
+        }
+    }
+
+    /// Room for stiffness matrices from `begin` to `end`.
+    fn reserve(&mut self, end: usize) {
+        if self.stiffness.len() < end {
+            self.stiffness.resize(end, 0.0);
+        }
+    }
+
+    /// The cells of one kind; their matrices stand from `begin` on. Returns where they end.
+    fn compute_batch(
+        &mut self,
+        kind: (CellType, Purpose),
+        kinds: &[Option<(CellType, Purpose)>],
+        begin: usize,
+        laws: &CellLaws,
+    ) -> usize {
+        let (cell_type, rule) = kind;
+        let mesh = &laws.model.mesh;
+        let mut end = begin;
+        self.coords.clear();
+        self.lame.clear();
+        let is_member = |at: &usize| kinds[*at] == Some(kind);
+        for at in (0..kinds.len()).filter(is_member) {
+            self.start[at] = end;
+            end += stiffness_len(cell_type);
+            let nodes = mesh.cells.nodes_of(self.cells[at]).iter();
+            self.coords
+                .extend(nodes.map(|&node| mesh.coords[node as usize]));
+            self.lame.push(laws.lame(self.cells[at]));
+        }
+        self.reserve(end);
+        let mut min_det = [0.0; CHUNK];
+        let elements = Elements {
+            cell_type,
+            rule,
+            coords: &self.coords,
+            lame: &self.lame,
+        };
+        self.kernel
+            .compute(elements, &mut self.stiffness[begin..end], &mut min_det);
+        for (at, det) in (0..kinds.len()).filter(is_member).zip(min_det) {
+            self.note_det(at, det);
+        }
+        end
+    }
+
+    /// The cell at place `at`; its matrix stands from `begin` on. Returns where it ends.
+    fn compute_one(&mut self, at: usize, begin: usize, laws: &CellLaws) -> usize {
+        let mesh = &laws.model.mesh;
+        let cell = self.cells[at];
+        let cell_type = mesh.cells.types[cell];
+        let end = begin + stiffness_len(cell_type);
+        self.start[at] = begin;
+        self.reserve(end);
+        let mut coords = [[0.0; 3]; MAX_NODES];
+        mesh.gather_coords(cell, &mut coords);
+        let formulation = laws.model.cell_formulation[cell];
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let min_det = self.general.set(&Element {
+            cell_type,
+            formulation,
+            coords: &coords[..cell_type.n_nodes()],
+            d: &laws.conditions.of_cell(cell).stiffness_at(table),
+        });
+        if min_det > 0.0 {
+            self.general.stiffness_into(&mut self.stiffness[begin..end]);
+        }
+        self.note_det(at, min_det);
+        end
+    }
+
+    fn note_det(&mut self, at: usize, det: f64) {
+        if det.is_nan() || det <= 0.0 {
+            self.inverted.push(self.cells[at]);
         }
     }
 

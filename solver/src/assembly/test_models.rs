@@ -1,12 +1,20 @@
 //! Small distributed models for tests, split without a partitioner.
 
 use super::pattern::BlockRows;
+use crate::element::Formulation;
 use crate::element::test_cells::noise;
 use crate::model::{Material, Model};
 use fem_mesh::generate::{BoxMesh, generate_slice};
 use fem_mesh::{CellFace, CellType, Cells, Comm, IndexMap, LocalMesh, Mesh};
 use nalgebra::DMatrix;
 use std::collections::BTreeMap;
+
+/// Young's modulus of [`model`], Pa.
+pub(crate) const YOUNG: f64 = 200.0;
+/// Its Poisson's ratio.
+pub(crate) const POISSON: f64 = 0.3;
+/// Its coefficient of thermal expansion, 1/K.
+pub(crate) const EXPANSION: f64 = 1e-3;
 
 /// A box of 1.5 x 1 x 2 with inner nodes moved; mid-side nodes stay halfway between their corners unless `curved`.
 pub(crate) fn distorted_box(cell_type: CellType, cells: [usize; 3], curved: bool) -> Mesh {
@@ -47,6 +55,16 @@ fn straighten(mesh: &mut Mesh) {
             let [a, b] = edge.map(|i| mesh.coords[nodes[usize::from(i)] as usize]);
             mesh.coords[nodes[cell_type.n_corners() + k] as usize] =
                 [0, 1, 2].map(|i| 0.5 * (a[i] + b[i]));
+        }
+        let first_inner = cell_type.n_nodes() - cell_type.inner_nodes().len();
+        for (&node, around) in nodes[first_inner..].iter().zip(cell_type.inner_nodes()) {
+            let mean = |i: usize| {
+                let places = around
+                    .iter()
+                    .map(|&k| mesh.coords[nodes[usize::from(k)] as usize][i]);
+                places.sum::<f64>() / around.len() as f64
+            };
+            mesh.coords[node as usize] = [0, 1, 2].map(mean);
         }
     }
 }
@@ -149,16 +167,17 @@ pub(crate) fn split(comm: &Comm, mesh: &Mesh) -> LocalMesh {
 /// The mesh of one material, without loads.
 pub(crate) fn model(mesh: LocalMesh) -> Model {
     let material = Material {
-        name: "steel".into(),
-        young: 200.0,
-        poisson: 0.3,
         density: 7.5,
-        expansion: 1e-3,
+        ..Material::isotropic("steel", YOUNG, POISSON, EXPANSION)
     };
     Model {
         cell_material: vec![0; mesh.n_cells()],
+        cell_formulation: vec![Formulation::Full; mesh.n_cells()],
         mesh,
         materials: vec![material],
+        orientations: vec![],
+        cell_orientation: vec![],
+        temperatures: None,
         fixed: vec![],
         loads: vec![],
     }

@@ -92,17 +92,17 @@ pub fn area_normal(coords: &[[f64; 3]], grad: &[[f64; 3]]) -> [f64; 3] {
     cross(jac.map(|row| row[0]), jac.map(|row| row[1]))
 }
 
-/// Sum of w N_a f(x, normal) over the points of a facet rule, added to `into[a]`: the nodal forces of a surface load
-/// `f` per unit of natural area.
+/// Sum of w N_a f(normal, shape functions) over the points of a facet rule, added to `into[a]`: the nodal forces of a
+/// surface load `f` per unit of natural area.
 #[inline]
 pub fn integrate_facet(
     table: &Tabulation,
     coords: &[[f64; 3]],
     into: &mut [[f64; 3]],
-    f: impl Fn([f64; 3]) -> [f64; 3],
+    f: impl Fn([f64; 3], &[f64]) -> [f64; 3],
 ) {
     for (q, point) in table.points.iter().enumerate() {
-        let value = f(area_normal(coords, table.grad(q)));
+        let value = f(area_normal(coords, table.grad(q)), table.shape(q));
         for (slot, n) in into.iter_mut().zip(table.shape(q)) {
             for i in 0..3 {
                 slot[i] += point.weight * n * value[i];
@@ -153,10 +153,11 @@ pub fn natural_coordinates(
 }
 
 /// Center of the natural cell.
-fn center(cell_type: CellType) -> [f64; 3] {
+pub fn center(cell_type: CellType) -> [f64; 3] {
     match cell_type {
         CellType::Tet4 | CellType::Tet10 => [0.25; 3],
-        CellType::Wedge6 => [1.0 / 3.0, 1.0 / 3.0, 0.0],
+        CellType::Pyramid5 | CellType::Pyramid13 => [0.0, 0.0, 0.25],
+        CellType::Wedge6 | CellType::Wedge15 => [1.0 / 3.0, 1.0 / 3.0, 0.0],
         _ => [0.0; 3],
     }
 }
@@ -166,7 +167,8 @@ pub fn distance_outside(cell_type: CellType, xi: [f64; 3]) -> f64 {
     let [r, s, t] = xi;
     match cell_type {
         CellType::Tet4 | CellType::Tet10 => (-r).max(-s).max(-t).max(r + s + t - 1.0),
-        CellType::Wedge6 => (-r).max(-s).max(r + s - 1.0).max(t.abs() - 1.0),
+        CellType::Pyramid5 | CellType::Pyramid13 => (-t).max(r.abs().max(s.abs()) + t - 1.0),
+        CellType::Wedge6 | CellType::Wedge15 => (-r).max(-s).max(r + s - 1.0).max(t.abs() - 1.0),
         _ => r.abs().max(s.abs()).max(t.abs()) - 1.0,
     }
 }
@@ -212,7 +214,8 @@ mod tests {
     #[test]
     fn nodes_are_on_the_boundary() {
         for cell_type in CellType::SOLIDS {
-            for &xi in natural_nodes(cell_type) {
+            let n_inside = usize::from(cell_type == CellType::Hex27);
+            for &xi in &natural_nodes(cell_type)[..cell_type.n_nodes() - n_inside] {
                 assert!(distance_outside(cell_type, xi).abs() < 1e-15);
             }
         }

@@ -2,7 +2,15 @@
 //!
 //! What goes in: a cell type and what is to be integrated. What comes out: points, weights, N and dN/dxi, made once
 //! for the whole run. Sources: Gauss-Legendre; triangle rule of degree 5 by Radon (1948); tetrahedron rules of degree 2
-//! (Hammer and Stroud 1956) and degree 5 with 14 points (Walkington 2000).
+//! (Hammer and Stroud 1956) and degree 5 with 14 points (Walkington 2000); pyramids: conical products of Gauss-Legendre
+//! rules over the square and Gauss-Jacobi rules with weight (1 - t)^2 (Stroud 1971, section 2.5).
+//!
+//! ```text
+//! points        tet4  tet10  pyramid5  pyramid13  wedge6  wedge15  hex8  hex20  hex27
+//! Stiffness     1     4      4         18         6       9        8     27     27
+//! Reduced       -     -      -         -          2       -        1     8      -
+//! Recovery      1     4      4         8          6       6        8     8      8
+//! ```
 //!
 //! Invariant: natural coordinates only; knows no cell of a mesh.
 
@@ -22,12 +30,14 @@ pub struct QuadraturePoint {
 /// What a rule is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Stiffness and internal forces (full integration): tet4 1 point, tet10 4, wedge6 6, hex8 8, hex20 27.
+    /// Stiffness and internal forces (full integration).
     Stiffness,
+    /// Reduced integration of the types that have it, as in Abaqus and CalculiX (C3D8R, C3D20R; two points in wedge6, as
+    /// C3D6 has); full integration of the others.
+    Reduced,
     /// Loads on cells and facets: exact for constant body forces and pressures on curved cells of every type.
     Load,
-    /// Stress recovery: the points from which stresses are extrapolated to the nodes; hex20 has 8, the other types
-    /// those of their stiffness.
+    /// Stress recovery: the points from which stresses of fully integrated elements are extrapolated to the nodes.
     Recovery,
     /// The nodes themselves, with weight 0.
     Nodes,
@@ -46,9 +56,10 @@ pub struct Tabulation {
 impl Tabulation {
     /// The rule of `cell_type` for `purpose`. Facets have one rule, that for loads.
     pub fn of(cell_type: CellType, purpose: Purpose) -> &'static Tabulation {
-        static ALL: LazyLock<Vec<[Tabulation; 4]>> = LazyLock::new(|| {
+        static ALL: LazyLock<Vec<[Tabulation; 5]>> = LazyLock::new(|| {
             let purposes = [
                 Purpose::Stiffness,
+                Purpose::Reduced,
                 Purpose::Load,
                 Purpose::Recovery,
                 Purpose::Nodes,
@@ -111,18 +122,28 @@ fn rule(cell_type: CellType, purpose: Purpose) -> Vec<QuadraturePoint> {
         (CellType::Tri3, _) => triangle_3(),
         (CellType::Tri6, _) => triangle_7(),
         (CellType::Quad4, _) => cube(2, 2),
-        (CellType::Quad8, _) => cube(2, 3),
-        (CellType::Tet4, Purpose::Load)
-        | (CellType::Tet10, Purpose::Stiffness | Purpose::Recovery) => tetrahedron_4(),
+        (CellType::Quad8 | CellType::Quad9, _) => cube(2, 3),
+        (CellType::Tet4, Purpose::Load) => tetrahedron_4(),
         (CellType::Tet4, _) => vec![QuadraturePoint {
             xi: [0.25; 3],
             weight: 1.0 / 6.0,
         }],
-        (CellType::Tet10, _) => tetrahedron_14(),
-        (CellType::Wedge6, _) => wedge(),
-        (CellType::Hex20, Purpose::Stiffness) => cube(3, 3),
-        (CellType::Hex20, Purpose::Load) => cube(3, 4),
-        (CellType::Hex8 | CellType::Hex20, _) => cube(3, 2),
+        (CellType::Tet10, Purpose::Load) => tetrahedron_14(),
+        (CellType::Tet10, _) => tetrahedron_4(),
+        (CellType::Pyramid5, Purpose::Load) => pyramid(2, &shifted_gauss(2)),
+        (CellType::Pyramid5, _) => pyramid(2, &CENTER_OF_PYRAMID),
+        (CellType::Pyramid13, Purpose::Load) => pyramid(4, &shifted_gauss(4)),
+        (CellType::Pyramid13, Purpose::Recovery) => pyramid(2, &jacobi_2()),
+        (CellType::Pyramid13, _) => pyramid(3, &jacobi_2()),
+        (CellType::Wedge6, Purpose::Reduced) => wedge(&triangle_1(), 2),
+        (CellType::Wedge6, _) | (CellType::Wedge15, Purpose::Recovery) => wedge(&triangle_3(), 2),
+        (CellType::Wedge15, Purpose::Load) => wedge(&triangle_16(), 4),
+        (CellType::Wedge15, _) => wedge(&triangle_3(), 3),
+        (CellType::Hex8, Purpose::Reduced) => cube(3, 1),
+        (CellType::Hex20 | CellType::Hex27, Purpose::Load) => cube(3, 4),
+        (CellType::Hex20, Purpose::Stiffness)
+        | (CellType::Hex27, Purpose::Stiffness | Purpose::Reduced) => cube(3, 3),
+        (CellType::Hex8 | CellType::Hex20 | CellType::Hex27, _) => cube(3, 2),
     }
 }
 
@@ -168,6 +189,33 @@ fn cube(dimension: usize, n: usize) -> Vec<QuadraturePoint> {
         }
     }
     points
+}
+
+/// Degree 1 on the unit triangle.
+fn triangle_1() -> Vec<QuadraturePoint> {
+    vec![QuadraturePoint {
+        xi: [1.0 / 3.0, 1.0 / 3.0, 0.0],
+        weight: 0.5,
+    }]
+}
+
+/// Degree 6 on the unit triangle: a square of 4 x 4 points with one side drawn together.
+fn triangle_16() -> Vec<QuadraturePoint> {
+    let line = shifted_gauss_of(&gauss(4));
+    let mut points = Vec::with_capacity(16);
+    for &(r, w_r) in &line {
+        points.extend(line.iter().map(|&(s, w_s)| QuadraturePoint {
+            xi: [r, s * (1.0 - r), 0.0],
+            weight: w_r * w_s * (1.0 - r),
+        }));
+    }
+    points
+}
+
+/// A rule on [-1, 1] moved to [0, 1].
+fn shifted_gauss_of(line: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let move_point = |&(x, w): &(f64, f64)| (0.5 * (1.0 + x), 0.5 * w);
+    line.iter().map(move_point).collect()
 }
 
 /// Degree 2 on the unit triangle.
@@ -230,13 +278,43 @@ fn tetrahedron_14() -> Vec<QuadraturePoint> {
     points
 }
 
-/// Three points in the triangle times two along the axis.
-fn wedge() -> Vec<QuadraturePoint> {
+/// Points in the triangle times `n` along the axis.
+fn wedge(triangle: &[QuadraturePoint], n: usize) -> Vec<QuadraturePoint> {
     let mut points = Vec::new();
-    for (t, weight) in gauss(2) {
-        let layer = triangle_3().into_iter();
-        points.extend(layer.map(|p| QuadraturePoint {
+    for (t, weight) in gauss(n) {
+        points.extend(triangle.iter().map(|p| QuadraturePoint {
             xi: [p.xi[0], p.xi[1], t],
+            weight: p.weight * weight,
+        }));
+    }
+    points
+}
+
+/// Gauss-Jacobi with weight (1 - t)^2 on [0, 1], degree 1 (the height of the center of gravity),
+const CENTER_OF_PYRAMID: [(f64, f64); 1] = [(0.25, 1.0 / 3.0)];
+
+/// and degree 3: the roots of t^2 - 2 t / 3 + 1 / 15.
+fn jacobi_2() -> [(f64, f64); 2] {
+    let half = (2.0f64 / 45.0).sqrt();
+    let (low, high) = (1.0 / 3.0 - half, 1.0 / 3.0 + half);
+    // Exact for 1 and t, whose integrals are 1/3 and 1/12.
+    let w_low = (1.0 / 12.0 - high / 3.0) / (low - high);
+    [(low, w_low), (high, 1.0 / 3.0 - w_low)]
+}
+
+/// Gauss-Legendre with the weight (1 - t)^2 taken into the weights, degree 2 n - 3 on [0, 1].
+fn shifted_gauss(n: usize) -> Vec<(f64, f64)> {
+    let line = shifted_gauss_of(&gauss(n));
+    let weigh = |(t, w): (f64, f64)| (t, w * (1.0 - t) * (1.0 - t));
+    line.into_iter().map(weigh).collect()
+}
+
+/// `n` x `n` points in the square at each height of `heights`, a rule with weight (1 - t)^2.
+fn pyramid(n: usize, heights: &[(f64, f64)]) -> Vec<QuadraturePoint> {
+    let mut points = Vec::new();
+    for &(t, weight) in heights {
+        points.extend(cube(2, n).into_iter().map(|p| QuadraturePoint {
+            xi: [p.xi[0] * (1.0 - t), p.xi[1] * (1.0 - t), t],
             weight: p.weight * weight,
         }));
     }
@@ -264,16 +342,26 @@ mod tests {
     fn exact(cell_type: CellType, [i, j, k]: [u32; 3]) -> f64 {
         match cell_type {
             CellType::Tri3 | CellType::Tri6 => factorial(i) * factorial(j) / factorial(i + j + 2),
-            CellType::Quad4 | CellType::Quad8 => on_line(i) * on_line(j),
+            CellType::Quad4 | CellType::Quad8 | CellType::Quad9 => on_line(i) * on_line(j),
             CellType::Tet4 | CellType::Tet10 => {
                 factorial(i) * factorial(j) * factorial(k) / factorial(i + j + k + 3)
             }
-            CellType::Wedge6 => factorial(i) * factorial(j) / factorial(i + j + 2) * on_line(k),
-            CellType::Hex8 | CellType::Hex20 => on_line(i) * on_line(j) * on_line(k),
+            CellType::Wedge6 | CellType::Wedge15 => {
+                factorial(i) * factorial(j) / factorial(i + j + 2) * on_line(k)
+            }
+            // At height t the square has sides of 2 (1 - t).
+            CellType::Pyramid5 | CellType::Pyramid13 => {
+                let along = factorial(k) * factorial(i + j + 2) / factorial(i + j + k + 3);
+                on_line(i) * on_line(j) * along
+            }
+            CellType::Hex8 | CellType::Hex20 | CellType::Hex27 => {
+                on_line(i) * on_line(j) * on_line(k)
+            }
         }
     }
 
-    /// Largest error over the monomials of degree `degree` (total on simplices, of each coordinate on cubes).
+    /// Largest error over the monomials of degree `degree` (total on simplices and pyramids, of each coordinate on cubes,
+    /// both in wedges, where the triangle has one less).
     fn worst(cell_type: CellType, purpose: Purpose, degree: u32) -> f64 {
         let table = Tabulation::of(cell_type, purpose);
         let depth = if cell_type.dimension() == 3 {
@@ -281,12 +369,12 @@ mod tests {
         } else {
             0
         };
-        let simplex = cell_type.name().starts_with('t');
+        let simplex = cell_type.name().starts_with(['t', 'p']);
         let mut worst = 0.0f64;
         for i in 0..=degree {
             for j in 0..=degree {
                 for k in 0..=depth {
-                    let in_triangle = cell_type != CellType::Wedge6 || i + j < degree;
+                    let in_triangle = cell_type.n_corners() != 6 || i + j < degree;
                     if (simplex && i + j + k > degree) || !in_triangle {
                         continue;
                     }
@@ -305,12 +393,27 @@ mod tests {
 
     #[test]
     fn rules_integrate_their_degree_and_no_more() {
-        use CellType::{Hex8, Hex20, Quad4, Quad8, Tet4, Tet10, Tri3, Tri6, Wedge6};
+        use CellType::{
+            Hex8, Hex20, Hex27, Pyramid5, Pyramid13, Quad4, Quad8, Quad9, Tet4, Tet10, Tri3, Tri6,
+            Wedge6, Wedge15,
+        };
         let degrees = [
             (Tri3, Purpose::Load, 2),
             (Tri6, Purpose::Load, 5),
             (Quad4, Purpose::Load, 3),
             (Quad8, Purpose::Load, 5),
+            (Quad9, Purpose::Load, 5),
+            (Pyramid5, Purpose::Stiffness, 1),
+            (Pyramid5, Purpose::Load, 1),
+            (Pyramid13, Purpose::Stiffness, 3),
+            (Pyramid13, Purpose::Load, 5),
+            (Wedge6, Purpose::Reduced, 2),
+            (Wedge15, Purpose::Stiffness, 3),
+            (Wedge15, Purpose::Load, 7),
+            (Hex8, Purpose::Reduced, 1),
+            (Hex20, Purpose::Reduced, 3),
+            (Hex27, Purpose::Stiffness, 5),
+            (Hex27, Purpose::Load, 7),
             (Tet4, Purpose::Stiffness, 1),
             (Tet4, Purpose::Load, 2),
             (Tet10, Purpose::Stiffness, 2),
@@ -336,7 +439,12 @@ mod tests {
     #[test]
     fn weights_are_positive_and_points_inside() {
         for cell_type in CellType::SOLIDS {
-            for purpose in [Purpose::Stiffness, Purpose::Load, Purpose::Recovery] {
+            for purpose in [
+                Purpose::Stiffness,
+                Purpose::Reduced,
+                Purpose::Load,
+                Purpose::Recovery,
+            ] {
                 let table = Tabulation::of(cell_type, purpose);
                 for (q, point) in table.points.iter().enumerate() {
                     assert!(point.weight > 0.0);

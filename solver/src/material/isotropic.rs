@@ -4,8 +4,6 @@
 //!
 //! Invariant: constants of one material; no state.
 
-use crate::model::Material;
-
 /// Constants of the law stress = lambda tr(e) I + 2 mu e, with e the strain less the thermal strain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Isotropic {
@@ -18,13 +16,13 @@ pub struct Isotropic {
 }
 
 impl Isotropic {
-    /// The law of a material of the case.
-    pub fn new(material: &Material) -> Self {
-        let (e, nu) = (material.young, material.poisson);
+    /// The law of a Young's modulus, Pa, a Poisson's ratio and a coefficient of thermal expansion, 1/K.
+    pub fn new(young: f64, poisson: f64, expansion: f64) -> Self {
+        let (e, nu) = (young, poisson);
         Isotropic {
             lambda: e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)),
             mu: e / (2.0 * (1.0 + nu)),
-            expansion: material.expansion,
+            expansion,
         }
     }
 
@@ -49,18 +47,9 @@ impl Isotropic {
 #[cfg(test)]
 mod tests {
     use super::Isotropic;
-    use crate::model::Material;
-
     #[test]
     fn uniaxial_stress_and_free_expansion() {
-        let material = Material {
-            name: String::new(),
-            young: 200.0,
-            poisson: 0.25,
-            density: 0.0,
-            expansion: 1e-3,
-        };
-        let law = Isotropic::new(&material);
+        let law = Isotropic::new(200.0, 0.25, 1e-3);
         let thermal = 1e-3 * 50.0;
         let strain = [
             0.01 + thermal,

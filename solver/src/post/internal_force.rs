@@ -1,11 +1,13 @@
 //! Internal forces and strain energy of a displacement.
 //!
-//! Invariant: the quadrature of the stiffness, so that without thermal strain the internal force is K u.
+//! Invariant: the quadrature and the strains of the stiffness, so that without thermal strain the internal force is K u.
 
-use super::stress::{Deformation, node_slabs};
+use super::stress::{CellLaw, CellMotion, Deformation, GeneralCell, node_slabs};
 use crate::assembly::slabs::cells_touching;
+use crate::element::formulation::rule;
 use crate::element::geometry::dot;
-use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::element::{MAX_NODES, Tabulation};
+use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::Comm;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -37,16 +39,32 @@ pub fn internal_force(model: &Model, u: &[f64]) -> Vec<f64> {
 
 /// Internal forces of one cell at its nodes; the fourth number of each is 0, for the sake of vector registers.
 fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
-    let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
-    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
+    if let Some(general) = deformation.general(cell) {
+        return general_force(&general);
+    }
+    let (cell_type, formulation) = deformation.element_of(cell);
+    let table = Tabulation::of(cell_type, rule(formulation));
     let motion = deformation.gather(cell);
+    match deformation.law(cell) {
+        CellLaw::Uniform(law, change) => {
+            force_of_stress(table, &motion, |_, strain| law.stress(strain, change))
+        }
+        law => force_of_stress(table, &motion, |q, strain| law.stress(table, q, strain)),
+    }
+}
+
+/// Forces of the stresses `stress(point, strain)` of one cell.
+#[inline(always)]
+fn force_of_stress(
+    table: &Tabulation,
+    motion: &CellMotion,
+    stress: impl Fn(usize, &[f64; 6]) -> [f64; 6],
+) -> [[f64; 4]; MAX_NODES] {
     let mut force = [[0.0; 4]; MAX_NODES];
     for (q, point) in table.points.iter().enumerate() {
         let natural = table.grad(q);
         let state = motion.at(natural);
-        let [xx, yy, zz, xy, yz, zx] = law
-            .stress(&state.strain, temperature)
-            .map(|s| point.weight * s);
+        let [xx, yy, zz, xy, yz, zx] = stress(q, &state.strain).map(|s| point.weight * s);
         let stress = [[xx, xy, zx], [xy, yy, yz], [zx, yz, zz]];
         // The force is stress det J dN/dx; the part common to all nodes first, by column of dN/dxi.
         let flux = [0, 1, 2].map(|k| {
@@ -67,8 +85,19 @@ fn cell_force(deformation: &Deformation, cell: usize) -> [[f64; 4]; MAX_NODES] {
     force
 }
 
-/// Collective. Elastic energy, J: half the integral of stress times elastic strain (total less thermal). `u` is the
-/// displacement, m, 3 a local node.
+/// Internal forces of a cell with strains of its own.
+fn general_force(general: &GeneralCell) -> [[f64; 4]; MAX_NODES] {
+    let stresses: Vec<[f64; 6]> = general.stresses().collect();
+    let mut force = [[0.0; 3]; MAX_NODES];
+    general
+        .element
+        .forces_into(&stresses, &general.u, &mut force);
+    force.map(|[x, y, z]| [x, y, z, 0.0])
+}
+
+/// Collective. Elastic energy, J: half the integral of stress times elastic strain (total less thermal and initial); an
+/// initial stress counts with its work. Its derivative is the internal force. `u` is the displacement, m, 3 a local node.
+/// Hourglass control adds its energy.
 pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
     let deformation = Deformation::new(model, u);
     let n = model.mesh.n_owned_cells;
@@ -85,33 +114,54 @@ pub fn strain_energy(comm: &Comm, model: &Model, u: &[f64]) -> f64 {
 
 /// Elastic energy of one cell.
 fn cell_energy(deformation: &Deformation, cell: usize) -> f64 {
-    let table = Tabulation::of(deformation.model.mesh.cells.types[cell], Purpose::Stiffness);
-    let (law, temperature) = (deformation.law(cell), deformation.temperature_change(cell));
+    if let Some(general) = deformation.general(cell) {
+        let element = &general.element;
+        let points = general.strains.iter().zip(element.volumes());
+        let of_points = points
+            .zip(&general.laws)
+            .map(|((strain, volume), law)| volume * law.energy(strain));
+        return of_points.sum::<f64>() + element.hourglass_energy(&general.u);
+    }
+    let (cell_type, formulation) = deformation.element_of(cell);
+    let table = Tabulation::of(cell_type, rule(formulation));
     let motion = deformation.gather(cell);
+    let law = deformation.law(cell);
     let mut energy = 0.0;
     for (q, point) in table.points.iter().enumerate() {
         let state = motion.at(table.grad(q));
-        let stress = law.stress(&state.strain, temperature);
-        let thermal = law.expansion * temperature;
-        let mut work = 0.0;
-        for i in 0..6 {
-            work += stress[i]
-                * if i < 3 {
-                    state.strain[i] - thermal
-                } else {
-                    state.strain[i]
-                };
-        }
-        energy += 0.5 * point.weight * state.det_jac * work;
+        let density = match &law {
+            CellLaw::Uniform(law, change) => 0.5 * work(law, *change, &state.strain),
+            CellLaw::ByPoint(law) => law.at(point.xi, table.shape(q)).energy(&state.strain),
+        };
+        energy += point.weight * state.det_jac * density;
     }
     energy
+}
+
+/// Stress times elastic strain, J/m3.
+fn work(law: &Isotropic, change: f64, strain: &[f64; 6]) -> f64 {
+    let stress = law.stress(strain, change);
+    let thermal = law.expansion * change;
+    let mut work = 0.0;
+    for i in 0..6 {
+        work += stress[i]
+            * if i < 3 {
+                strain[i] - thermal
+            } else {
+                strain[i]
+            };
+    }
+    work
 }
 
 #[cfg(test)]
 mod tests {
     use super::{internal_force, strain_energy};
-    use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
-    use crate::assembly::{BlockRows, Pattern, assemble_stiffness};
+    use crate::assembly::test_models::{
+        EXPANSION, POISSON, YOUNG, distorted_box, mixed_mesh, model, split,
+    };
+    use crate::assembly::{BlockRows, Pattern, Slabs, add_initial_force, assemble_stiffness};
+    use crate::element::Formulation;
     use crate::model::{Load, Model};
     use crate::post::compute_nodal_tensors;
     use crate::post::test_fields::{boxes, linear, meshes, sample, wavy};
@@ -188,6 +238,70 @@ mod tests {
         }
     }
 
+    #[test]
+    fn force_and_energy_are_those_of_the_stiffness_in_every_formulation() {
+        for (_, formulation) in Formulation::NAMES {
+            for &cell_type in formulation.cell_types() {
+                let mesh = distorted_box(cell_type, [2, 3, 2], true);
+                for n_ranks in 1..=4 {
+                    run_threads(n_ranks, |comm| {
+                        let mut model = model(split(comm, &mesh));
+                        // Some cells of their own formulation, some not.
+                        for (cell, f) in model.cell_formulation.iter_mut().enumerate() {
+                            let is_odd = model.mesh.cell_ids[cell] % 2 == 1;
+                            *f = if is_odd {
+                                formulation
+                            } else {
+                                Formulation::Full
+                            };
+                        }
+                        let (pattern, mut rows) = Pattern::new(&model.mesh).unwrap();
+                        assemble_stiffness(comm, &model, &pattern, &mut rows).unwrap();
+                        let u = sample(&model.mesh, wavy);
+                        let n_owned = model.mesh.nodes.n_owned();
+                        let expected = product(&rows, n_owned, &u);
+                        let found = internal_force(&model, &u);
+                        let error: Vec<f64> =
+                            found.iter().zip(&expected).map(|(a, b)| a - b).collect();
+                        assert!(norm(&error) <= 1e-12 * norm(&expected));
+                        let twice = comm.sum(expected.iter().zip(&u).map(|(f, u)| f * u).sum());
+                        let energy = strain_energy(comm, &model, &u);
+                        assert!((energy - 0.5 * twice).abs() < 1e-12 * twice);
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn free_expansion_is_free_in_every_formulation() {
+        let comm = Comm::alone();
+        for (_, formulation) in Formulation::NAMES {
+            for &cell_type in formulation.cell_types() {
+                let mut model = heated(&comm, &distorted_box(cell_type, [2, 2, 2], false), 50.0);
+                model.cell_formulation.fill(formulation);
+                let thermal = EXPANSION * 50.0;
+                let u = sample(&model.mesh, |x| x.map(|x| thermal * x));
+                assert!(norm(&internal_force(&model, &u)) < 1e-12, "{cell_type}");
+                assert!(strain_energy(&comm, &model, &u).abs() < 1e-24);
+                let mut thermal_force = vec![0.0; u.len()];
+                let slabs = Slabs::even(model.mesh.nodes.n_owned(), 2);
+                add_initial_force(&model, &slabs, &mut thermal_force);
+                let held = vec![0.0; u.len()];
+                let force = internal_force(&model, &held);
+                let error: Vec<f64> = force
+                    .iter()
+                    .zip(&thermal_force)
+                    .map(|(a, b)| a + b)
+                    .collect();
+                assert!(
+                    norm(&error) < 1e-12 * norm(&force),
+                    "{cell_type} {formulation:?}"
+                );
+            }
+        }
+    }
+
     fn heated(comm: &Comm, mesh: &Mesh, change: f64) -> Model {
         let mut model = model(split(comm, mesh));
         let cells = (0..model.mesh.n_cells() as u32).collect();
@@ -201,15 +315,14 @@ mod tests {
         for n_ranks in 1..=4 {
             run_threads(n_ranks, |comm| {
                 let model = heated(comm, &mesh, 50.0);
-                let thermal = model.materials[0].expansion * 50.0;
+                let thermal = EXPANSION * 50.0;
                 let u = sample(&model.mesh, |x| x.map(|x| thermal * x));
                 assert!(norm(&internal_force(&model, &u)) < 1e-12);
                 assert!(strain_energy(comm, &model, &u).abs() < 1e-24);
                 let held = vec![0.0; u.len()];
                 assert!(norm(&internal_force(&model, &held)) > 1.0 / n_ranks as f64);
                 // e : D : e of the strain -thermal I, times the volume of the box.
-                let (young, poisson) = (model.materials[0].young, model.materials[0].poisson);
-                let expected = 0.5 * 3.0 * young / (1.0 - 2.0 * poisson) * thermal * thermal * 3.0;
+                let expected = 0.5 * 3.0 * YOUNG / (1.0 - 2.0 * POISSON) * thermal * thermal * 3.0;
                 let energy = strain_energy(comm, &model, &held);
                 assert!(
                     (energy - expected).abs() < 1e-12 * expected,

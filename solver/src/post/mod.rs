@@ -5,6 +5,7 @@
 //!
 //! Invariant: reads the model and the displacement, changes neither; writes no file.
 
+pub mod hourglass;
 pub mod internal_force;
 pub mod invariants;
 pub mod nodal;
@@ -13,6 +14,7 @@ pub mod stress;
 #[cfg(test)]
 mod test_fields;
 
+pub use hourglass::seen_strain;
 pub use internal_force::{internal_force, strain_energy};
 pub use invariants::{principal, von_mises};
 pub use nodal::{NodalTensors, compute_nodal_tensors};

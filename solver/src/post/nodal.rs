@@ -1,21 +1,23 @@
 //! Strain and stress at the nodes, averaged over the cells of one material.
 //!
 //! Each cell extrapolates the strains of its recovery points to its nodes; a node takes the plain mean over the cells
-//! that touch it, for each material of its own: at an interface it has a value on either side. The stress follows
-//! from the means of strain and temperature by the law, which is the mean of the stresses since the law is linear.
+//! that touch it, for each material of its own: at an interface it has a value on either side. Where all laws are constant
+//! and isotropic the stress follows from the means of strain and temperature, which is the mean of the stresses since the
+//! law is linear; else the stresses of the recovery points are extrapolated and averaged as the strains are.
 //! An owned node sees all its cells locally; ghost nodes get the means of their owners.
 //!
 //! Invariant: each (node, material) sums its cells in ascending local order, whatever the number of threads.
 
-use super::stress::{Deformation, extrapolation, node_slabs};
+use super::stress::{Deformation, MAX_RECOVERY_POINTS, node_slabs};
 use crate::assembly::slabs::cells_touching;
+use crate::element::formulation::extrapolation;
 use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::{Comm, Halo};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
 
-/// Sum or mean over cells: strain (6), change of temperature in K, number of cells.
+/// Sum or mean over cells: strain (6), change of temperature in K, number of cells; or stress (6), 0, number of cells.
 type Mean = [f64; 8];
 const TEMPERATURE: usize = 6;
 const N_CELLS: usize = 7;
@@ -24,9 +26,17 @@ const NO_MATERIAL: u16 = u16::MAX;
 
 /// Strain and stress of each local node, ghosts included, for each material whose cells touch it.
 pub struct NodalTensors {
-    laws: Vec<Isotropic>,
+    stresses: Stresses,
     pairs: Pairs,
     means: Vec<Mean>,
+}
+
+/// Where the stresses come from.
+enum Stresses {
+    /// From the means, by the law of each material.
+    ByLaw(Vec<Isotropic>),
+    /// They have been averaged themselves.
+    Means(Vec<Mean>),
 }
 
 /// The (node, material) pairs: those of node n are `materials[start[n]..start[n + 1]]`, ascending.
@@ -40,16 +50,34 @@ struct Pairs {
 pub fn compute_nodal_tensors(comm: &Comm, model: &Model, halo: &Halo, u: &[f64]) -> NodalTensors {
     let deformation = Deformation::new(model, u);
     let mut pairs = Pairs::of_owned_nodes(model);
-    let mut means = average(&deformation, &pairs);
+    let mut means = average(&deformation, &pairs, |cell| {
+        deformation.recovery_strains(cell)
+    });
+    // The ranks must agree on what they send.
+    let is_simple = !comm.any(!deformation.conditions().are_simple());
+    let laws = (model.materials.iter()).map(|material| material.law.as_isotropic());
+    let by_law = laws
+        .collect::<Option<Vec<Isotropic>>>()
+        .filter(|_| is_simple);
+    let mut stresses = match by_law {
+        Some(laws) => Stresses::ByLaw(laws),
+        None => Stresses::Means(average(&deformation, &pairs, |cell| {
+            deformation.recovery_stresses(cell)
+        })),
+    };
+    let mut fields = vec![&mut means];
+    if let Stresses::Means(stresses) = &mut stresses {
+        fields.push(stresses);
+    }
     receive_ghosts(
         comm,
         model.mesh.nodes.n_ghosts(),
         halo,
         &mut pairs,
-        &mut means,
+        &mut fields,
     );
     NodalTensors {
-        laws: deformation.laws().to_vec(),
+        stresses,
         pairs,
         means,
     }
@@ -75,13 +103,26 @@ impl NodalTensors {
     /// # Panics
     /// If no cell of that material touches the node.
     pub fn stress_at(&self, node: usize, material: u16) -> [f64; 6] {
-        let temperature_change = self.mean(node, material)[TEMPERATURE];
-        self.laws[usize::from(material)].stress(&self.strain_at(node, material), temperature_change)
+        match &self.stresses {
+            Stresses::ByLaw(laws) => {
+                let temperature_change = self.mean(node, material)[TEMPERATURE];
+                laws[usize::from(material)]
+                    .stress(&self.strain_at(node, material), temperature_change)
+            }
+            Stresses::Means(means) => {
+                let [xx, yy, zz, xy, yz, zx, ..] = means[self.place(node, material)];
+                [xx, yy, zz, xy, yz, zx]
+            }
+        }
     }
 
     fn mean(&self, node: usize, material: u16) -> &Mean {
+        &self.means[self.place(node, material)]
+    }
+
+    fn place(&self, node: usize, material: u16) -> usize {
         match self.pairs.find(node, material) {
-            Some(at) => &self.means[at],
+            Some(at) => at,
             None => panic!("no cell of material {material} touches local node {node}"),
         }
     }
@@ -135,8 +176,15 @@ impl Pairs {
     }
 }
 
-/// Means of the owned nodes.
-fn average(deformation: &Deformation, pairs: &Pairs) -> Vec<Mean> {
+/// Tensors at the recovery points of a cell, and their number.
+type AtPoints = ([[f64; 6]; MAX_RECOVERY_POINTS], usize);
+
+/// Means of the tensors of the cells at the owned nodes.
+fn average(
+    deformation: &Deformation,
+    pairs: &Pairs,
+    tensors: impl Fn(usize) -> AtPoints + Sync,
+) -> Vec<Mean> {
     let cells = &deformation.model.mesh.cells;
     let mut means = vec![[0.0; 8]; pairs.materials.len()];
     let slabs = node_slabs(&deformation.model.mesh);
@@ -145,10 +193,11 @@ fn average(deformation: &Deformation, pairs: &Pairs) -> Vec<Mean> {
     jobs.into_par_iter().for_each(|(nodes, sums)| {
         let first = pairs.start[nodes.start];
         for cell in cells_touching(cells, nodes.clone()) {
-            let (strains, n_points) = deformation.recovery_strains(cell);
-            let temperature = deformation.temperature_change(cell);
+            let (tensors, n_points) = tensors(cell);
+            let temperature = deformation.conditions().change(cell);
             let material = deformation.model.cell_material[cell];
-            let weights = extrapolation(cells.types[cell]).chunks_exact(n_points);
+            let (cell_type, formulation) = deformation.element_of(cell);
+            let weights = extrapolation(cell_type, formulation).chunks_exact(n_points);
             for (&node, weights) in cells.nodes_of(cell).iter().zip(weights) {
                 if !nodes.contains(&(node as usize)) {
                     continue;
@@ -158,7 +207,7 @@ fn average(deformation: &Deformation, pairs: &Pairs) -> Vec<Mean> {
                 };
                 add(
                     &mut sums[at - first],
-                    &strains[..n_points],
+                    &tensors[..n_points],
                     weights,
                     temperature,
                 );
@@ -175,27 +224,28 @@ fn average(deformation: &Deformation, pairs: &Pairs) -> Vec<Mean> {
 }
 
 /// Adds what one cell says about a node.
-fn add(sum: &mut Mean, strains: &[[f64; 6]], weights: &[f64], temperature: f64) {
-    let mut strain = [0.0; 6];
-    for (point, weight) in strains.iter().zip(weights) {
+fn add(sum: &mut Mean, tensors: &[[f64; 6]], weights: &[f64], temperature: f64) {
+    let mut tensor = [0.0; 6];
+    for (point, weight) in tensors.iter().zip(weights) {
         for i in 0..6 {
-            strain[i] += weight * point[i];
+            tensor[i] += weight * point[i];
         }
     }
     for i in 0..6 {
-        sum[i] += strain[i];
+        sum[i] += tensor[i];
     }
     sum[TEMPERATURE] += temperature;
     sum[N_CELLS] += 1.0;
 }
 
-/// Collective. Appends the materials and means of the ghost nodes, one material of each node at a time.
+/// Collective. Appends the materials of the ghost nodes and their means in each of `fields`, one material of each node at
+/// a time.
 fn receive_ghosts(
     comm: &Comm,
     n_ghosts: usize,
     halo: &Halo,
     pairs: &mut Pairs,
-    means: &mut Vec<Mean>,
+    fields: &mut [&mut Vec<Mean>],
 ) {
     if comm.n_ranks() == 1 {
         return;
@@ -206,7 +256,7 @@ fn receive_ghosts(
         .max()
         .unwrap_or(0);
     let n_passes = comm.max(widest as f64) as usize;
-    let passes: Vec<(Vec<u16>, Vec<Mean>)> = (0..n_passes)
+    let passes: Vec<(Vec<u16>, Vec<Vec<Mean>>)> = (0..n_passes)
         .map(|pass| {
             let at: Vec<Option<usize>> =
                 (0..n_owned).map(|node| pairs.of(node).nth(pass)).collect();
@@ -214,34 +264,37 @@ fn receive_ghosts(
                 .iter()
                 .map(|at| at.map_or(NO_MATERIAL, |at| pairs.materials[at]))
                 .collect();
-            let values: Vec<Mean> = at
-                .iter()
-                .map(|at| at.map_or([0.0; 8], |at| means[at]))
-                .collect();
-            let mut ghosts = (vec![NO_MATERIAL; n_ghosts], vec![[0.0; 8]; n_ghosts]);
-            halo.forward(comm, &materials, &mut ghosts.0, 1);
-            halo.forward(comm, values.as_flattened(), ghosts.1.as_flattened_mut(), 8);
-            ghosts
+            let mut of_ghosts = vec![NO_MATERIAL; n_ghosts];
+            halo.forward(comm, &materials, &mut of_ghosts, 1);
+            let values = fields.iter().map(|means| {
+                let owned: Vec<Mean> = at
+                    .iter()
+                    .map(|at| at.map_or([0.0; 8], |at| means[at]))
+                    .collect();
+                let mut ghosts = vec![[0.0; 8]; n_ghosts];
+                halo.forward(comm, owned.as_flattened(), ghosts.as_flattened_mut(), 8);
+                ghosts
+            });
+            (of_ghosts, values.collect())
         })
         .collect();
     for ghost in 0..n_ghosts {
-        let here = || {
-            passes
-                .iter()
-                .map(|(m, v)| (m[ghost], v[ghost]))
-                .take_while(|(m, _)| *m != NO_MATERIAL)
-        };
-        pairs.push(here().map(|(material, _)| material));
-        means.extend(here().map(|(_, mean)| mean));
+        let here = || passes.iter().take_while(|(m, _)| m[ghost] != NO_MATERIAL);
+        pairs.push(here().map(|(materials, _)| materials[ghost]));
+        for (k, means) in fields.iter_mut().enumerate() {
+            means.extend(here().map(|(_, values)| values[k][ghost]));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Mean, NodalTensors, compute_nodal_tensors};
-    use crate::assembly::test_models::{distorted_box, mixed_mesh, model, split};
+    use crate::assembly::test_models::{
+        EXPANSION, POISSON, YOUNG, distorted_box, mixed_mesh, model, split,
+    };
     use crate::material::Isotropic;
-    use crate::model::{Load, Model};
+    use crate::model::{Load, Material, Model};
     use crate::post::stress::Deformation;
     use crate::post::test_fields::{assert_close, linear, linear_strain, meshes, sample, wavy};
     use fem_mesh::comm::run_threads;
@@ -260,7 +313,7 @@ mod tests {
                 run_threads(n_ranks, |comm| {
                     let model = model(split(comm, &mesh));
                     let expected =
-                        Isotropic::new(&model.materials[0]).stress(&linear_strain(), 0.0);
+                        Isotropic::new(YOUNG, POISSON, 0.0).stress(&linear_strain(), 0.0);
                     let tensors = recover(comm, &model, linear);
                     for node in 0..model.mesh.nodes.n_local() {
                         assert_eq!(tensors.materials_of(node), [0]);
@@ -276,12 +329,7 @@ mod tests {
     fn two_halves(comm: &Comm, mesh: &Mesh) -> Model {
         let mut model = model(split(comm, mesh));
         model.materials = [(200.0, 0), (50.0, 1)]
-            .map(|(young, i)| crate::model::Material {
-                young,
-                poisson: 0.0,
-                name: format!("{i}"),
-                ..model.materials[0].clone()
-            })
+            .map(|(young, i)| Material::isotropic(&format!("{i}"), young, 0.0, 0.0))
             .to_vec();
         for x in &mut model.mesh.coords {
             x[2] = if (x[2] - 1.0).abs() < 0.3 { 1.0 } else { x[2] };
@@ -358,10 +406,10 @@ mod tests {
                         change,
                     });
                 }
-                let thermal = model.materials[0].expansion * 50.0;
+                let thermal = EXPANSION * 50.0;
                 let tensors = recover(comm, &model, |x| x.map(|x| thermal * x));
                 for node in 0..model.mesh.nodes.n_local() {
-                    let scale = model.materials[0].young * thermal;
+                    let scale = YOUNG * thermal;
                     assert!(
                         tensors
                             .stress_at(node, 0)

@@ -221,9 +221,17 @@ fn into_cell(cell_type: CellType, xi: [f64; 3]) -> [f64; 3] {
     };
     match cell_type {
         CellType::Tet4 | CellType::Tet10 => on_simplex(3),
-        CellType::Wedge6 => {
+        CellType::Wedge6 | CellType::Wedge15 => {
             let [r, s, t] = on_simplex(2);
             [r, s, t.clamp(-1.0, 1.0)]
+        }
+        CellType::Pyramid5 | CellType::Pyramid13 => {
+            let t = xi[2].clamp(0.0, 1.0);
+            [
+                xi[0].clamp(t - 1.0, 1.0 - t),
+                xi[1].clamp(t - 1.0, 1.0 - t),
+                t,
+            ]
         }
         _ => xi.map(|x| x.clamp(-1.0, 1.0)),
     }

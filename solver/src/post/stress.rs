@@ -1,19 +1,19 @@
-//! Strains of a cell at its quadrature points, and their extrapolation to its nodes.
+//! Strains of a cell at its quadrature points, from which they are extrapolated to its nodes.
 //!
-//! Strains are most accurate at the recovery points (Barlow 1976); the polynomial through their values there (constant
-//! for tet4, linear for tet10, linear times linear for wedge6, trilinear for hexahedra) is taken at the nodes.
+//! Strains are most accurate at the recovery points (Barlow 1976); the polynomial through their values there is taken at
+//! the nodes (see [`crate::element::formulation::extrapolation`]).
 //!
 //! Invariant: one cell at a time; knows no neighbors and no averages.
 
-use crate::assembly::{Slabs, temperature_changes};
+use crate::assembly::Slabs;
+use crate::conditions::{CellConditions, Conditions, PointLaw};
+use crate::element::formulation::{is_plain, recovery_rule, rule};
+use crate::element::general::{Element, MAX_POINTS};
 use crate::element::geometry::{cofactors, determinant, dot, jacobian};
-use crate::element::shape::natural_nodes;
-use crate::element::{MAX_NODES, Purpose, Tabulation};
+use crate::element::{Formulation, GeneralElement, MAX_NODES, Tabulation};
 use crate::material::Isotropic;
 use crate::model::Model;
 use fem_mesh::{CellType, LocalMesh};
-use nalgebra::DMatrix;
-use std::sync::LazyLock;
 
 /// Largest number of recovery points of a cell type.
 pub const MAX_RECOVERY_POINTS: usize = 8;
@@ -23,8 +23,25 @@ pub struct Deformation<'a> {
     /// The model.
     pub model: &'a Model,
     displacement: &'a [[f64; 3]],
-    laws: Vec<Isotropic>,
-    temperature_changes: Option<Vec<f64>>,
+    conditions: Conditions<'a>,
+}
+
+/// The law of a cell.
+pub enum CellLaw<'a> {
+    /// A constant isotropic law and one change of temperature, K, say it all.
+    Uniform(Isotropic, f64),
+    /// The law, or what strains the cell, changes from point to point.
+    ByPoint(Box<CellConditions<'a>>),
+}
+
+impl CellLaw<'_> {
+    /// Stress, Pa, at point `q` of a rule for the cell, at which the total strain is `strain`.
+    pub fn stress(&self, table: &Tabulation, q: usize, strain: &[f64; 6]) -> [f64; 6] {
+        match self {
+            CellLaw::Uniform(law, change) => law.stress(strain, *change),
+            CellLaw::ByPoint(law) => law.at(table.points[q].xi, table.shape(q)).stress(strain),
+        }
+    }
 }
 
 impl<'a> Deformation<'a> {
@@ -41,26 +58,56 @@ impl<'a> Deformation<'a> {
         Deformation {
             model,
             displacement,
-            laws: model.materials.iter().map(Isotropic::new).collect(),
-            temperature_changes: temperature_changes(model),
+            conditions: Conditions::new(model),
         }
     }
 
-    /// Law of a cell's material.
-    pub fn law(&self, cell: usize) -> &Isotropic {
-        &self.laws[usize::from(self.model.cell_material[cell])]
+    /// What the materials do.
+    pub fn conditions(&self) -> &Conditions<'a> {
+        &self.conditions
     }
 
-    /// Laws of all materials of the model.
-    pub fn laws(&self) -> &[Isotropic] {
-        &self.laws
+    /// Law of a cell.
+    pub fn law(&self, cell: usize) -> CellLaw<'a> {
+        match self.conditions.uniform(cell) {
+            Some((law, change)) => CellLaw::Uniform(law, change),
+            None => CellLaw::ByPoint(Box::new(self.conditions.of_cell(cell))),
+        }
     }
 
-    /// Change of temperature of a cell, K.
-    pub fn temperature_change(&self, cell: usize) -> f64 {
-        self.temperature_changes
-            .as_ref()
-            .map_or(0.0, |changes| changes[cell])
+    /// Type and formulation of a cell.
+    pub fn element_of(&self, cell: usize) -> (CellType, Formulation) {
+        let types = &self.model.mesh.cells.types;
+        (types[cell], self.model.cell_formulation[cell])
+    }
+
+    /// A cell whose strains are not just those of its shape functions, with strains and laws at its points; `None` for the
+    /// others ([`is_plain`]).
+    pub fn general(&self, cell: usize) -> Option<GeneralCell> {
+        let (cell_type, formulation) = self.element_of(cell);
+        if is_plain(cell_type, formulation) {
+            return None;
+        }
+        let motion = self.gather(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let of_cell = self.conditions.of_cell(cell);
+        let laws: Vec<PointLaw> = of_cell.at_points(table).collect();
+        let mut element = GeneralElement::default();
+        element.set(&Element {
+            cell_type,
+            formulation,
+            coords: &motion.x[..cell_type.n_nodes()],
+            d: &laws.iter().map(|law| law.d).collect::<Vec<_>>(),
+        });
+        let mut strains = [[0.0; 6]; MAX_POINTS];
+        let held: Vec<[f64; 6]> = laws.iter().map(PointLaw::held_stress).collect();
+        element.strains_into(&motion.u, &held, &mut strains);
+        Some(GeneralCell {
+            element,
+            strains,
+            laws,
+            u: motion.u,
+        })
     }
 
     /// Coordinates and displacements of a cell's nodes.
@@ -78,9 +125,62 @@ impl<'a> Deformation<'a> {
         motion
     }
 
-    /// Strains at the recovery points of a cell, in the order of [`Purpose::Recovery`], and their number.
+    /// Strains at the quadrature points of a cell's stiffness, in the order of
+    /// [`rule`](crate::element::formulation::rule), appended to `into`.
+    pub fn integration_strains(&self, cell: usize, into: &mut Vec<[f64; 6]>) {
+        if let Some(general) = self.general(cell) {
+            into.extend_from_slice(&general.strains[..general.element.n_points()]);
+            return;
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let motion = self.gather(cell);
+        into.extend((0..table.n_points()).map(|q| motion.at(table.grad(q)).strain));
+    }
+
+    /// Stresses, Pa, at the points of [`Deformation::integration_strains`], appended to `into`.
+    pub fn integration_stresses(&self, cell: usize, into: &mut Vec<[f64; 6]>) {
+        if let Some(general) = self.general(cell) {
+            into.extend(general.stresses());
+            return;
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, rule(formulation));
+        let (motion, law) = (self.gather(cell), self.law(cell));
+        let stress = |q: usize| law.stress(table, q, &motion.at(table.grad(q)).strain);
+        into.extend((0..table.n_points()).map(stress));
+    }
+
+    /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
+    pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
+        if let Some(general) = self.general(cell) {
+            let mut stresses = [[0.0; 6]; MAX_RECOVERY_POINTS];
+            for (into, stress) in stresses.iter_mut().zip(general.stresses()) {
+                *into = stress;
+            }
+            return (stresses, general.element.n_points());
+        }
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, recovery_rule(formulation));
+        let (mut tensors, n_points) = self.recovery_strains(cell);
+        let law = self.law(cell);
+        for (q, tensor) in tensors[..n_points].iter_mut().enumerate() {
+            *tensor = law.stress(table, q, tensor);
+        }
+        (tensors, n_points)
+    }
+
+    /// Strains at the recovery points of a cell, in the order of their rule ([`recovery_rule`]), and their number.
     pub fn recovery_strains(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
-        let table = Tabulation::of(self.model.mesh.cells.types[cell], Purpose::Recovery);
+        let (cell_type, formulation) = self.element_of(cell);
+        let table = Tabulation::of(cell_type, recovery_rule(formulation));
+        if let Some(general) = self.general(cell) {
+            // These integrate at the recovery points.
+            let mut strains = [[0.0; 6]; MAX_RECOVERY_POINTS];
+            let n = general.element.n_points();
+            strains[..n].copy_from_slice(&general.strains[..n]);
+            return (strains, n);
+        }
         let motion = self.gather(cell);
         let mut strains = [[0.0; 6]; MAX_RECOVERY_POINTS];
         for (q, strain) in strains[..table.n_points()].iter_mut().enumerate() {
@@ -106,6 +206,25 @@ pub(super) fn node_slabs(mesh: &LocalMesh) -> Slabs {
         work[node + 1] += work[node];
     }
     Slabs::balanced(&work, rayon::current_num_threads())
+}
+
+/// A cell of a formulation with strains of its own.
+pub struct GeneralCell {
+    /// Its strain-displacement matrices.
+    pub element: GeneralElement,
+    /// Strains at its points.
+    pub strains: [[f64; 6]; MAX_POINTS],
+    /// Laws at its points.
+    pub laws: Vec<PointLaw>,
+    /// Displacements of its nodes, m.
+    pub u: [[f64; 3]; MAX_NODES],
+}
+
+impl GeneralCell {
+    /// Stresses at its points, Pa.
+    pub fn stresses(&self) -> impl Iterator<Item = [f64; 6]> {
+        (self.laws.iter().zip(&self.strains)).map(|(law, strain)| law.stress(strain))
+    }
 }
 
 /// Coordinates and displacements of the nodes of one cell, m.
@@ -151,81 +270,14 @@ impl CellMotion {
     }
 }
 
-/// Weights of the values at the recovery points for the value at node `node`: row by row, a row for each node.
-pub fn extrapolation(cell_type: CellType) -> &'static [f64] {
-    static ALL: LazyLock<Vec<Vec<f64>>> = LazyLock::new(|| {
-        let types = (0..).map_while(CellType::from_index);
-        types
-            .map(|t| {
-                if CellType::SOLIDS.contains(&t) {
-                    extrapolation_matrix(t)
-                } else {
-                    Vec::new()
-                }
-            })
-            .collect()
-    });
-    &ALL[cell_type as usize]
-}
-
-/// P(nodes) P(points)^-1, with P the monomials of the polynomial through the points.
-fn extrapolation_matrix(cell_type: CellType) -> Vec<f64> {
-    let points: Vec<[f64; 3]> = Tabulation::of(cell_type, Purpose::Recovery)
-        .points
-        .iter()
-        .map(|point| point.xi)
-        .collect();
-    let monomials = |x: &[[f64; 3]]| {
-        let rows: Vec<f64> = x.iter().flat_map(|&xi| monomials(cell_type, xi)).collect();
-        DMatrix::from_row_slice(x.len(), rows.len() / x.len(), &rows)
-    };
-    let at_points = monomials(&points);
-    // The points of a rule are unisolvent for its polynomial, a property of the tables that the tests check.
-    let inverse = at_points
-        .try_inverse()
-        .unwrap_or_else(|| unreachable!("recovery points of {cell_type}"));
-    let weights = monomials(natural_nodes(cell_type)) * inverse;
-    weights.transpose().as_slice().to_vec()
-}
-
-/// Monomials of the polynomial that is fixed by the values at the recovery points.
-fn monomials(cell_type: CellType, [r, s, t]: [f64; 3]) -> Vec<f64> {
-    match cell_type {
-        CellType::Tet10 => vec![1.0, r, s, t],
-        CellType::Wedge6 => vec![1.0, r, s, t, r * t, s * t],
-        CellType::Hex8 | CellType::Hex20 => vec![1.0, r, s, t, r * s, s * t, t * r, r * s * t],
-        _ => vec![1.0],
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Deformation, extrapolation, monomials};
+    use super::Deformation;
     use crate::assembly::test_models::{distorted_box, model, split};
-    use crate::element::shape::natural_nodes;
-    use crate::element::{Purpose, Tabulation, geometry};
+    use crate::element::formulation::{extrapolation, rule};
+    use crate::element::{Formulation, Purpose, Tabulation, geometry};
     use crate::post::test_fields::{assert_close, linear, linear_strain, meshes, sample, strain};
     use fem_mesh::{CellType, Comm, Mesh};
-
-    #[test]
-    fn extrapolation_reproduces_its_polynomial_at_the_nodes() {
-        for cell_type in CellType::SOLIDS {
-            let points = &Tabulation::of(cell_type, Purpose::Recovery).points;
-            for k in 0..points.len() {
-                for (weights, &node) in extrapolation(cell_type)
-                    .chunks_exact(points.len())
-                    .zip(natural_nodes(cell_type))
-                {
-                    let at_points = points.iter().map(|point| monomials(cell_type, point.xi)[k]);
-                    let value: f64 = at_points.zip(weights).map(|(v, w)| v * w).sum();
-                    assert!(
-                        (value - monomials(cell_type, node)[k]).abs() < 1e-14,
-                        "{cell_type}, monomial {k}"
-                    );
-                }
-            }
-        }
-    }
 
     #[test]
     fn constant_strain_is_exact_in_curved_cells() {
@@ -238,6 +290,29 @@ mod tests {
                 strains[..n_points]
                     .iter()
                     .for_each(|found| assert_close(found, &linear_strain(), 1e-12));
+            }
+        }
+    }
+
+    #[test]
+    fn constant_strain_is_exact_at_the_points_of_every_formulation() {
+        for (_, formulation) in Formulation::NAMES {
+            for &cell_type in formulation.cell_types() {
+                let mesh = distorted_box(cell_type, [2, 2, 2], false);
+                let mut model = model(split(&Comm::alone(), &mesh));
+                model.cell_formulation.fill(formulation);
+                let u = sample(&model.mesh, linear);
+                let deformation = Deformation::new(&model, &u);
+                for cell in 0..model.mesh.n_cells() {
+                    let (recovered, n) = deformation.recovery_strains(cell);
+                    let mut strains = recovered[..n].to_vec();
+                    deformation.integration_strains(cell, &mut strains);
+                    let points = Tabulation::of(cell_type, rule(formulation));
+                    assert_eq!(strains.len(), n + points.n_points());
+                    for found in &strains {
+                        assert_close(found, &linear_strain(), 1e-12);
+                    }
+                }
             }
         }
     }
@@ -257,9 +332,9 @@ mod tests {
         (u, strain(gradient))
     }
 
-    /// Parallelepipeds, in which hex20 reproduces all quadratic fields.
-    fn sheared_box() -> Mesh {
-        let mut mesh = distorted_box(CellType::Hex20, [1, 1, 1], false);
+    /// Parallelepipeds and what they are cut into, in which second-order cells reproduce all quadratic fields.
+    fn sheared_box(cell_type: CellType) -> Mesh {
+        let mut mesh = distorted_box(cell_type, [1, 1, 1], false);
         for [x, y, z] in &mut mesh.coords {
             (*x, *y) = (*x + 0.3 * *y - 0.2 * *z, *y + 0.4 * *z);
         }
@@ -268,10 +343,9 @@ mod tests {
 
     #[test]
     fn second_order_cells_have_exact_linear_strains() {
-        for mesh in [
-            sheared_box(),
-            distorted_box(CellType::Tet10, [2, 2, 2], false),
-        ] {
+        let second_order = CellType::SOLIDS.into_iter().filter(|t| t.order() == 2);
+        let sheared = second_order.map(sheared_box);
+        for mesh in sheared.chain([distorted_box(CellType::Tet10, [2, 2, 2], false)]) {
             let model = model(split(&Comm::alone(), &mesh));
             let u = sample(&model.mesh, |x| quadratic(x).0);
             let deformation = Deformation::new(&model, &u);
@@ -285,7 +359,8 @@ mod tests {
                     let x = geometry::interpolate(&coords, table.shape(q));
                     assert_close(found, &quadratic(x).1, 1e-12);
                 }
-                for (weights, &x) in extrapolation(cell_type).chunks_exact(n_points).zip(&coords) {
+                let weights = extrapolation(cell_type, Formulation::Full);
+                for (weights, &x) in weights.chunks_exact(n_points).zip(&coords) {
                     let found = geometry::interpolate(&strains[..n_points], weights);
                     assert_close(&found, &quadratic(x).1, 1e-12);
                 }

@@ -32,9 +32,11 @@ pub(crate) fn element_kind(name: &str) -> Kind {
         let (n_nodes, letters) = split_number(rest);
         let cell_type = match n_nodes {
             4 => CellType::Tet4,
+            5 => CellType::Pyramid5,
             6 => CellType::Wedge6,
             8 => CellType::Hex8,
             10 => CellType::Tet10,
+            15 => CellType::Wedge15,
             20 => CellType::Hex20,
             _ => return Kind::Unsupported(n_nodes),
         };
@@ -101,7 +103,8 @@ mod tests {
             special: true,
         };
         assert_eq!(element_kind("C3D8RH"), hybrid);
-        assert_eq!(element_kind("C3D15"), Kind::Unsupported(15));
+        assert_eq!(element_kind("C3D15"), solid(CellType::Wedge15));
+        assert_eq!(element_kind("C3D27"), Kind::Unsupported(27));
         assert_eq!(element_kind("SC8R"), Kind::Unsupported(8));
         for (name, n_corners) in [
             ("S4R", 4),

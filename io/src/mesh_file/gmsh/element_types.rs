@@ -23,11 +23,20 @@ pub(in super::super) struct ElementType {
 pub(super) const MOST_NODES: usize = 125;
 
 const IN_ORDER: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+/// Gmsh's edges: 01 03 04 12 14 23 24 34.
+const PYRAMID13: [u8; 13] = [0, 1, 2, 3, 4, 5, 8, 10, 6, 7, 9, 11, 12];
+/// Gmsh's edges: 01 02 03 12 14 25 34 35 45.
+const WEDGE15: [u8; 15] = [0, 1, 2, 3, 4, 5, 6, 9, 7, 12, 14, 13, 8, 10, 11];
 /// Gmsh has the edges 0-3, 2-3, 1-3 where we have 0-3, 1-3, 2-3.
 const TET10: [u8; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8];
 /// Gmsh's edges: 01 03 04 12 15 23 26 37 45 47 56 67.
 const HEX20: [u8; 20] = [
     0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15,
+];
+/// Edges as in the hexahedron of 20; faces bottom front left right back top, the middle.
+const HEX27: [u8; 27] = [
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15, 22, 23, 21, 24, 20, 25,
+    26,
 ];
 
 const fn other(
@@ -65,19 +74,19 @@ static TYPES: [ElementType; 37] = [
     solid(4, CellType::Tet4, IN_ORDER.first_chunk::<4>().unwrap()),
     solid(5, CellType::Hex8, &IN_ORDER),
     solid(6, CellType::Wedge6, IN_ORDER.first_chunk::<6>().unwrap()),
-    other(7, "pyramid5", 3, 5, 5),
+    solid(7, CellType::Pyramid5, IN_ORDER.first_chunk::<5>().unwrap()),
     other(8, "line3", 1, 3, 2),
     other(9, "tri6", 2, 6, 3),
     other(10, "quad9", 2, 9, 4),
     solid(11, CellType::Tet10, &TET10),
-    other(12, "hex27", 3, 27, 8),
+    solid(12, CellType::Hex27, &HEX27),
     other(13, "wedge18", 3, 18, 6),
     other(14, "pyramid14", 3, 14, 5),
     other(15, "point", 0, 1, 1),
     other(16, "quad8", 2, 8, 4),
     solid(17, CellType::Hex20, &HEX20),
-    other(18, "wedge15", 3, 15, 6),
-    other(19, "pyramid13", 3, 13, 5),
+    solid(18, CellType::Wedge15, &WEDGE15),
+    solid(19, CellType::Pyramid13, &PYRAMID13),
     other(20, "tri9", 2, 9, 3),
     other(21, "tri10", 2, 10, 3),
     other(22, "tri12", 2, 12, 3),
@@ -111,7 +120,7 @@ pub(in super::super) fn type_of(cell_type: CellType) -> Option<&'static ElementT
 
 #[cfg(test)]
 mod tests {
-    use super::{HEX20, MOST_NODES, TET10, TYPES, element_type};
+    use super::{HEX20, HEX27, MOST_NODES, PYRAMID13, TET10, TYPES, WEDGE15, element_type};
     use fem_mesh::CellType;
 
     #[test]
@@ -156,5 +165,46 @@ mod tests {
         };
         check(CellType::Tet10, &TET10, &tet);
         check(CellType::Hex20, &HEX20, &hex);
+        check(CellType::Hex27, &HEX27, &hex);
+        let pyramid = [
+            [0, 1],
+            [0, 3],
+            [0, 4],
+            [1, 2],
+            [1, 4],
+            [2, 3],
+            [2, 4],
+            [3, 4],
+        ];
+        check(CellType::Pyramid13, &PYRAMID13, &pyramid);
+        let wedge = [
+            [0, 1],
+            [0, 2],
+            [0, 3],
+            [1, 2],
+            [1, 4],
+            [2, 5],
+            [3, 4],
+            [3, 5],
+            [4, 5],
+        ];
+        check(CellType::Wedge15, &WEDGE15, &wedge);
+    }
+
+    #[test]
+    fn middles_of_faces_of_the_hexahedron_land_on_our_faces() {
+        let faces = [
+            [0, 1, 2, 3],
+            [0, 1, 4, 5],
+            [0, 3, 4, 7],
+            [1, 2, 5, 6],
+            [2, 3, 6, 7],
+            [4, 5, 6, 7],
+        ];
+        for (k, around) in CellType::Hex27.inner_nodes().iter().enumerate().take(6) {
+            let mut around = around.to_vec();
+            around.sort_unstable();
+            assert_eq!(around, faces[usize::from(HEX27[20 + k]) - 20]);
+        }
     }
 }

@@ -140,10 +140,10 @@ fn what_is_wrong_is_said_with_its_line() {
     assert_eq!(
         with(
             "\n42 3 2 9 1 50 60 70 80\n",
-            "\n42 7 2 9 1 50 60 70 80 90\n"
+            "\n42 14 2 9 1 50 60 70 80 90 10 20 30 40 50 60 70 80 90\n"
         ),
-        "a.msh:33: element type pyramid5 (Gmsh type 7) is not supported yet (1 element of it); expected solids of \
-         type tet4, tet10, wedge6, hex8, hex20; mesh the part with one of these"
+        "a.msh:33: element type pyramid14 (Gmsh type 14) is not supported yet (1 element of it); expected solids of \
+         type tet4, tet10, pyramid5, pyramid13, wedge6, wedge15, hex8, hex20, hex27; mesh the part with one of these"
     );
     assert_eq!(
         with("\n42 3 2 9", "\n42 77 2 9"),

@@ -32,8 +32,7 @@ pub(super) fn check(mesh: &Mesh) -> Result<()> {
     match types.clone().find(|(t, _)| element_name(**t).is_none()) {
         None => Ok(()),
         Some((cell_type, id)) => {
-            let what =
-                format!("element {id} is a {cell_type}, which both Abaqus and CalculiX lack");
+            let what = format!("element {id} is a {cell_type}, which CalculiX lacks");
             Err(Error::input(what).advice("write .vtu or .msh"))
         }
     }

@@ -4,7 +4,7 @@ use super::replicate::{replicate, replicate_vector};
 use super::transfer::Transfer;
 use super::{Amg, AmgOptions, NodeData};
 use crate::analysis::corner_parents::corner_parents;
-use crate::assembly::test_models::{model, split};
+use crate::assembly::test_models::{POISSON, YOUNG, model, split};
 use crate::assembly::{Pattern, assemble_stiffness, constrain};
 use crate::krylov::{CgOptions, SolveReport, System, conjugate_gradients};
 use crate::linalg::sample::{both_halves, distribute, laplace_grid, noise, to_sprs};
@@ -143,10 +143,7 @@ pub(super) fn prepare(comm: &Comm, problem: &Problem, mesh: &Mesh) -> Prepared {
         .flat_map(|n| (0..3).map(move |c| 3 * n + c));
     model.fixed = dofs.map(|dof| (dof as u32, 0.0)).collect();
     if let Some((thickness, factor)) = problem.stiff_slabs {
-        let stiff = Material {
-            young: factor * model.materials[0].young,
-            ..model.materials[0].clone()
-        };
+        let stiff = Material::isotropic("stiff", factor * YOUNG, POISSON, 0.0);
         model.materials.push(stiff);
         for cell in 0..mesh.n_cells() {
             let nodes = mesh.cells.nodes_of(cell);
