@@ -69,6 +69,7 @@ fn model(cell_type: CellType, n: usize) -> Result<Model> {
         cell_orientation: Vec::new(),
         temperatures: None,
         fixed: Vec::new(),
+        links: Default::default(),
         loads: vec![Load::BodyForce {
             cells,
             body_force: [0.0, 0.0, -1.0],

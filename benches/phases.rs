@@ -90,7 +90,7 @@ fn multigrid(comm: &Comm, prepared: &Prepared, matrix: &DistMatrix<3>) -> Result
     let fixed = model.fixed.iter().map(|(dof, _)| *dof);
     let parents = corner_parents(comm, &model.mesh);
     let nodes = NodeData {
-        near_nullspace: rigid_body_modes(comm, coords, fixed),
+        near_nullspace: rigid_body_modes(comm, coords, fixed, &[]),
         parents: parents.as_deref(),
     };
     Amg::new(comm, matrix, nodes, &AmgOptions::default())

@@ -49,6 +49,7 @@ fn model(n: usize) -> Result<Model> {
         cell_orientation: Vec::new(),
         temperatures: None,
         loads: Vec::new(),
+        links: Default::default(),
     })
 }
 
@@ -72,7 +73,7 @@ fn measure(rounds: usize, n: usize) -> Result<()> {
         let matrix = DistMatrix::new(&comm, model.mesh.nodes.clone(), rows.lower, rows.ghost);
         lap(&mut times);
         let fixed = model.fixed.iter().map(|(dof, _)| *dof);
-        let near_nullspace = rigid_body_modes(&comm, &model.mesh.coords, fixed);
+        let near_nullspace = rigid_body_modes(&comm, &model.mesh.coords, fixed, &[]);
         lap(&mut times);
         let nodes = NodeData {
             near_nullspace,

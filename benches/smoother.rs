@@ -102,7 +102,7 @@ fn multigrid(comm: &Comm, lower: &BlockCsr<f64, 3>) -> Amg<3, 6> {
     let coord = |row: usize| [row % nx, row / nx % ny, row / (nx * ny)].map(|i| i as f64);
     let coords: Vec<[f64; 3]> = (0..n).map(coord).collect();
     let nodes = NodeData {
-        near_nullspace: rigid_body_modes(comm, &coords, std::iter::empty()),
+        near_nullspace: rigid_body_modes(comm, &coords, std::iter::empty(), &[]),
         parents: None,
     };
     let ghost = BlockCsr::zeros(0, vec![0; n + 1], Vec::new());

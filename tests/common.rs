@@ -219,5 +219,6 @@ pub(crate) fn held_model(mesh: LocalMesh, field: impl Fn([f64; 3]) -> [f64; 3]) 
         temperatures: None,
         fixed,
         loads: Vec::new(),
+        links: Default::default(),
     }
 }

@@ -74,6 +74,7 @@ impl Problem {
             temperatures: None,
             fixed,
             loads: vec![load],
+            links: Default::default(),
         };
         (model, places)
     }

@@ -4,6 +4,7 @@ mod bad_input;
 mod cases;
 mod cli;
 mod common;
+mod constraints;
 mod convergence;
 mod decks;
 mod elements;

@@ -12,7 +12,7 @@ mod cover;
 pub use catalog::{ALL, FoundSet, SetCatalog, SetKind, SetUse};
 pub use cover::{Cover, assign_materials, check_cover};
 
-use crate::case::{Case, MaterialInput, Place, ProbeAt};
+use crate::case::{Case, MaterialInput, NodeRef, Place, ProbeAt};
 use fem_mesh::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,6 +90,7 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
             load.place,
         )?;
     }
+    check_links(case, sets)?;
     for probe in &case.probes {
         if let ProbeAt::Set(name) = &probe.at {
             find_all(
@@ -102,6 +103,44 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
         }
     }
     Ok(warnings(case, sets))
+}
+
+/// Checks the sets of the tables that join degrees of freedom.
+fn check_links(case: &Case, sets: &SetCatalog) -> Result<()> {
+    let links = &case.links;
+    let find = |names: &[String], purpose: SetUse, place: Place| {
+        find_all(case, sets, names, purpose, place).map(|_| ())
+    };
+    let find_node = |node: &NodeRef, place: Place| match node {
+        NodeRef::Number(_) => Ok(()),
+        NodeRef::Set(name) => find(std::slice::from_ref(name), SetUse::Reference, place),
+    };
+    for transform in &links.transforms {
+        find(&transform.on, SetUse::Constraint, transform.place)?;
+    }
+    for term in links.equations.iter().flat_map(|equation| &equation.terms) {
+        find_node(&term.node, term.place)?;
+    }
+    for coupling in &links.couplings {
+        find(&coupling.on, SetUse::Constraint, coupling.place)?;
+        find_node(&coupling.reference, coupling.place)?;
+    }
+    for body in &links.rigid_bodies {
+        find(&body.on, SetUse::Constraint, body.place)?;
+        find_node(&body.reference, body.place)?;
+        if let Some(node) = &body.rotation_node {
+            find_node(node, body.place)?;
+        }
+    }
+    for tie in &links.ties {
+        find(&tie.slave, SetUse::Force, tie.place)?;
+        find(&tie.master, SetUse::SurfaceLoad, tie.place)?;
+    }
+    for cyclic in &links.cyclic {
+        find(&cyclic.slave, SetUse::Force, cyclic.place)?;
+        find(&cyclic.master, SetUse::SurfaceLoad, cyclic.place)?;
+    }
+    Ok(())
 }
 
 fn warnings(case: &Case, sets: &SetCatalog) -> Vec<String> {
@@ -120,7 +159,8 @@ fn warnings(case: &Case, sets: &SetCatalog) -> Vec<String> {
     let moves = case
         .constraints
         .iter()
-        .flat_map(|c| c.displacement)
+        .flat_map(|c| c.displacement.into_iter().chain(c.rotation))
+        .chain(case.links.equations.iter().map(|e| Some(e.constant)))
         .any(|value| value.is_some_and(|u| u != 0.0));
     if let Some(first) = case.temperatures.first()
         && !case.materials.iter().any(MaterialInput::feels_temperature)

@@ -114,6 +114,10 @@ fn kind(path: &str, key: &str, kind: Kind) -> Map<String, Value> {
         Kind::Names => {
             json!({ "anyOf": [name, { "type": "array", "items": name, "minItems": 1, "uniqueItems": true }] })
         }
+        Kind::NodeOrSet => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, name] }),
+        Kind::NodeNumbers => {
+            json!({ "type": "array", "items": { "type": "integer", "minimum": 1 }, "minItems": 1 })
+        }
         Kind::Choice(names) => choice(names),
         Kind::Choices(names) => {
             json!({ "type": "array", "items": choice(names), "minItems": 1, "uniqueItems": true })

@@ -169,7 +169,11 @@ pub struct ResultSummary {
     pub strain_energy: f64,
     pub reaction_sum: [f64; 3],
     pub load_sum: [f64; 3],
-    /// ‖reaction_sum + load_sum‖ relative to the larger of the two.
+    /// Sum of the forces by which constraints between nodes act on the model, if it has any: zero unless they hold against
+    /// the ground, as equations with unbalanced coefficients and cyclic symmetry do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint_sum: Option<[f64; 3]>,
+    /// Length of the sum of reactions, loads and forces of constraints, relative to the largest sum of magnitudes.
     pub balance_error: f64,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Invariant: knows no partition; what one rank finally computes on is a [`crate::LocalMesh`].
 
-use crate::CellType;
+use crate::{CellType, FreeNode};
 use std::collections::BTreeMap;
 
 /// One face of one cell: `cell` indexes the cells it belongs with, `face` the faces of its [`CellType`].
@@ -100,6 +100,8 @@ pub struct Mesh {
     /// Named sets of nodes, cells and faces. A node, cell or face listed in a set appears in it in every slice that
     /// holds it.
     pub sets: Sets,
+    /// Nodes of no cell, on rank 0 only. They take no part in the partition: see [`crate::free_nodes`].
+    pub free: Vec<FreeNode>,
 }
 
 impl Mesh {

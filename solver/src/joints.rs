@@ -214,7 +214,7 @@ fn free_motions(parts: &[BodySums], joints: &[Joint]) -> Vec<FreeBody> {
 }
 
 /// An orthonormal basis of what some motions span.
-fn orthonormal(motions: impl Iterator<Item = Vector6<f64>>) -> Vec<Vector6<f64>> {
+pub(crate) fn orthonormal(motions: impl Iterator<Item = Vector6<f64>>) -> Vec<Vector6<f64>> {
     let mut basis: Vec<Vector6<f64>> = Vec::new();
     for mut motion in motions {
         // Twice is enough.

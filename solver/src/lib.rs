@@ -17,6 +17,7 @@ pub mod inspect;
 pub mod joints;
 pub mod krylov;
 pub mod linalg;
+pub mod links;
 pub mod log;
 pub mod material;
 pub mod model;

@@ -3,6 +3,7 @@
 //! Invariant: holds numbers by local index only; makes no decision about how the system is solved.
 
 use crate::element::Formulation;
+use crate::links::Links;
 use crate::material::{Law, Orientation};
 use fem_io::case::LinearField;
 use fem_mesh::{CellFace, LocalMesh};
@@ -142,4 +143,6 @@ pub struct Model {
     pub fixed: Vec<(u32, f64)>,
     /// Loads.
     pub loads: Vec<Load>,
+    /// Constraints between degrees of freedom.
+    pub links: Links,
 }

@@ -85,6 +85,9 @@ pub fn evaluate(
 /// equally large ones the one with the lowest number.
 pub fn find_peaks(comm: &Comm, model: &Model, solution: &Solution, summary: &mut Summary) {
     let length = |node: usize| {
+        if model.links.is_rotation(model.mesh.nodes.global(node)) {
+            return 0.0;
+        }
         let u = &solution.displacement[3 * node..3 * node + 3];
         u.iter().map(|c| c * c).sum::<f64>().sqrt()
     };

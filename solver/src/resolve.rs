@@ -2,8 +2,10 @@
 //!
 //! Invariant: the last place where set and material names are read; decides nothing about assembly or solution.
 
+use crate::assembly::fixed_as_owners_say;
 use crate::assembly::loads::face_area;
 use crate::formulations::{cell_formulations, locking_warnings};
+use crate::links::{self, Links, Preparation, name_node};
 use crate::material::{Law, Orientation};
 use crate::model::{Load, Material, Model};
 use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
@@ -37,6 +39,7 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
     define_sets(comm, case, &mut mesh);
     let catalog = catalog(comm, &mesh);
     let mut warnings = check::check_against_sets(case, &catalog)?;
+    let mut prepared = links::prepare(comm, case, &catalog, &mut mesh)?;
     let names = Names {
         catalog: &catalog,
         mesh: &mesh,
@@ -53,13 +56,18 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
     ));
     let cell_orientation = fields::cell_orientation(comm, case, &names)?;
     let temperatures = fields::temperatures(comm, case, &names)?;
-    let fixed = comm.all_ok(fixed_dofs(case, &names))?;
-    let fixed = fixed_as_owners_say(comm, &mesh, &fixed);
+    let rotations = prepared.prescribed_rotations(comm, case, &names)?;
+    let fixed = comm.all_ok(fixed_dofs(case, &names, rotations))?;
+    let (links, fixed) = links::build(comm, case, &names, &mut prepared, fixed)?;
+    let fixed = fixed_as_owners_say(comm, &mesh.nodes, &Halo::new(comm, &mesh.nodes), &fixed);
+    warnings.append(&mut prepared.warnings);
     let mut loads = Vec::new();
     for load in &case.loads {
         comm.all_ok(require_properties(case, load, &names, &cell_material))?;
-        loads.push(resolve_load(comm, case, load, &names)?);
+        loads.push(resolve_load(comm, case, load, &names, &prepared)?);
     }
+    let loads = prepared.turn_forces(loads);
+    check_loaded_free_nodes(comm, case, &mesh, &loads, &links)?;
     let materials = case.materials.iter().map(material).collect();
     let orientations = case.orientations.iter().map(Orientation::new).collect();
     let model = Model {
@@ -72,6 +80,7 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         temperatures,
         fixed,
         loads,
+        links,
     };
     Ok(Resolved {
         model,
@@ -156,6 +165,12 @@ impl Names<'_> {
             .map(|found| (found.name, found.kind))
     }
 
+    /// The kinds that these sets have.
+    pub fn kinds(&self, typed: &[String], purpose: SetUse) -> BTreeSet<SetKind> {
+        let found = typed.iter().filter_map(|name| self.find(name, purpose));
+        found.map(|(_, kind)| kind).collect()
+    }
+
     /// Local cells of element sets, ascending, each once.
     pub(crate) fn cells(&self, typed: &[String], purpose: SetUse) -> Vec<u32> {
         let members = |name: &String| match self.find(name, purpose) {
@@ -169,7 +184,7 @@ impl Names<'_> {
     }
 
     /// Faces of local cells of face sets, ascending, each once.
-    fn faces(&self, typed: &[String], purpose: SetUse) -> Vec<CellFace> {
+    pub fn faces(&self, typed: &[String], purpose: SetUse) -> Vec<CellFace> {
         let members = |name: &String| match self.find(name, purpose) {
             Some((name, SetKind::Face)) => {
                 self.mesh.sets.faces.get(name).cloned().unwrap_or_default()
@@ -234,9 +249,13 @@ fn assign_materials(comm: &Comm, case: &Case, names: &Names) -> Result<Vec<u16>>
     Ok(cell_material)
 }
 
-/// Prescribed degrees of freedom of local nodes, ascending.
-fn fixed_dofs(case: &Case, names: &Names) -> Result<Vec<(u32, f64)>> {
-    let mut all: Vec<(u32, f64, usize)> = Vec::new();
+/// Prescribed degrees of freedom of local nodes, ascending, with those of rotation nodes added: degree of freedom, value,
+/// index of the constraint.
+fn fixed_dofs(
+    case: &Case,
+    names: &Names,
+    mut all: Vec<(u32, f64, usize)>,
+) -> Result<Vec<(u32, f64)>> {
     for (index, constraint) in case.constraints.iter().enumerate() {
         for node in names.nodes(&constraint.on, SetUse::Constraint) {
             let prescribed = constraint.displacement.iter().enumerate();
@@ -262,22 +281,6 @@ fn fixed_dofs(case: &Case, names: &Names) -> Result<Vec<(u32, f64)>> {
         .collect())
 }
 
-/// Collective. The prescribed degrees of freedom of the owned nodes, and those of the ghosts as their owners have them:
-/// a ghost can belong to a face set through cells that are not on this rank.
-fn fixed_as_owners_say(comm: &Comm, mesh: &LocalMesh, fixed: &[(u32, f64)]) -> Vec<(u32, f64)> {
-    let n_owned = 3 * mesh.nodes.n_owned();
-    // A prescribed value is a number; a free degree of freedom is none.
-    let mut values = vec![f64::NAN; 3 * mesh.nodes.n_local()];
-    for &(dof, value) in fixed.iter().filter(|(dof, _)| (*dof as usize) < n_owned) {
-        values[dof as usize] = value;
-    }
-    let (owned, ghosts) = values.split_at_mut(n_owned);
-    Halo::new(comm, &mesh.nodes).forward(comm, owned, ghosts, 3);
-    let numbered = values.into_iter().enumerate();
-    let prescribed = numbered.filter(|(_, value)| !value.is_nan());
-    prescribed.map(|(dof, value)| (dof as u32, value)).collect()
-}
-
 fn twice_prescribed(
     case: &Case,
     mesh: &LocalMesh,
@@ -285,9 +288,9 @@ fn twice_prescribed(
     second: &ConstraintInput,
 ) -> Error {
     let (dof, component) = (pair[0].0, ["x", "y", "z"][pair[0].0 as usize % 3]);
-    let id = mesh.node_ids[dof as usize / 3];
+    let node = name_node(mesh.node_ids[dof as usize / 3]);
     let what = format!(
-        "displacement {component} of node {id} is prescribed twice, as {} and as {}",
+        "displacement {component} of {node} is prescribed twice, as {} and as {}",
         pair[0].1, pair[1].1
     );
     case.error_at(second.place, what)
@@ -328,7 +331,13 @@ fn require_properties(
 }
 
 /// Collective. One load on the union of its sets.
-fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Result<Load> {
+fn resolve_load(
+    comm: &Comm,
+    case: &Case,
+    load: &LoadInput,
+    names: &Names,
+    prepared: &Preparation,
+) -> Result<Load> {
     let purpose = SetUse::of_load(&load.kind);
     let faces = || names.faces(&load.on, purpose);
     let cells = || names.cells(&load.on, purpose);
@@ -350,6 +359,14 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
             force,
         },
         LoadKind::Force(total) => return spread_force(comm, case, load, names, total),
+        LoadKind::Moment(total) => {
+            let nodes = names.nodes(&load.on, purpose);
+            let (nodes, n) = prepared.moment_nodes(comm, case, names.mesh, &nodes, load.place)?;
+            Load::NodalForce {
+                nodes,
+                force: total.map(|m| m / n.max(1) as f64),
+            }
+        }
         LoadKind::BodyForce(body_force) => Load::BodyForce {
             cells: cells(),
             body_force,
@@ -386,6 +403,52 @@ fn resolve_load(comm: &Comm, case: &Case, load: &LoadInput, names: &Names) -> Re
     })
 }
 
+/// Collective. That no force acts on a node of no element that nothing holds: no constraint passes it on.
+fn check_loaded_free_nodes(
+    comm: &Comm,
+    case: &Case,
+    mesh: &LocalMesh,
+    loads: &[Load],
+    links: &Links,
+) -> Result<()> {
+    let mut is_in_cell = vec![false; mesh.nodes.n_local()];
+    let followed: BTreeSet<u64> = (links.rows.values().flat_map(|row| &row.terms))
+        .map(|(dof, _)| *dof)
+        .chain(links.rows.keys().copied())
+        .collect();
+    let mut lost = None;
+    if loads
+        .iter()
+        .any(|load| matches!(load, Load::NodalForce { .. }))
+    {
+        mesh.cells
+            .nodes
+            .iter()
+            .for_each(|&node| is_in_cell[node as usize] = true);
+        for load in loads {
+            let Load::NodalForce { nodes, force } = load else {
+                continue;
+            };
+            let owned = nodes.iter().map(|&node| node as usize);
+            for node in owned.filter(|&n| n < mesh.nodes.n_owned() && !is_in_cell[n]) {
+                let dof = |c: usize| 3 * mesh.nodes.global(node) + c as u64;
+                if (0..3).any(|c| force[c] != 0.0 && !followed.contains(&dof(c))) {
+                    lost = lost.or(Some(mesh.node_ids[node]));
+                }
+            }
+        }
+    }
+    comm.all_ok(match lost {
+        None => Ok(()),
+        Some(id) => Err(Error::input(format!(
+            "a load acts on {}, which is in no element and which no constraint joins to one in that direction",
+            name_node(id)
+        ))
+        .in_file(&case.path)
+        .advice("couple the node, or load another one")),
+    })
+}
+
 /// Collective. A total force: over the faces of its face sets by area, or over the nodes of its node sets evenly.
 fn spread_force(
     comm: &Comm,
@@ -395,12 +458,7 @@ fn spread_force(
     total: [f64; 3],
 ) -> Result<Load> {
     let mesh = names.mesh;
-    let kinds: BTreeSet<_> = load
-        .on
-        .iter()
-        .filter_map(|n| names.find(n, SetUse::Force))
-        .map(|(_, k)| k)
-        .collect();
+    let kinds = names.kinds(&load.on, SetUse::Force);
     if kinds.len() > 1 {
         let what = "a total force acts on face sets and node sets at once, which leaves open how it is shared";
         return Err(case

@@ -65,6 +65,16 @@ impl BodySums {
         self.high = self.high.sup(&x);
     }
 
+    /// Whether it is a node of no element.
+    pub(crate) fn is_node(&self) -> bool {
+        self.n_nodes == 1.0
+    }
+
+    /// Length of the diagonal of its box, m.
+    pub(crate) fn size(&self) -> f64 {
+        (self.high - self.low).norm()
+    }
+
     /// A place in the frame of the body: from its center, in units of its size.
     pub(crate) fn in_frame(&self, x: [f64; 3]) -> Vector3<f64> {
         let size = (self.high - self.low).norm().max(f64::MIN_POSITIVE);

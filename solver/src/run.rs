@@ -4,6 +4,7 @@
 
 use crate::analysis::linear_static::{self, Solution};
 use crate::joints::loose_parts;
+use crate::links::free_groups;
 use crate::log::{Log, peak_memory_mib};
 use crate::model::Model;
 use crate::parallel::{self, Parallelism};
@@ -299,7 +300,11 @@ pub fn mesh_summary(comm: &Comm, mesh: &LocalMesh) -> MeshSummary {
 /// # Errors
 /// A body or part with free rigid motions, named.
 pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) -> Result<()> {
-    let free = free_bodies(comm, model, halo);
+    let free = if model.links.is_empty() {
+        free_bodies(comm, model, halo)
+    } else {
+        free_groups(comm, model, halo)
+    };
     if let Some(first) = free.first() {
         return Err(Error::model(describe_free_body("body", first, free.len()))
             .in_file(&case.path)
@@ -309,6 +314,8 @@ pub fn require_supports(comm: &Comm, case: &Case, model: &Model, halo: &Halo) ->
     // The cells of a generated box hang together through faces.
     let loose = match case.mesh.source {
         MeshSource::Box(_) => Vec::new(),
+        // Equations may hold what touches at an edge only.
+        MeshSource::File(_) if !model.links.is_empty() => Vec::new(),
         MeshSource::File(_) => loose_parts(comm, model),
     };
     let Some(first) = loose.first() else {

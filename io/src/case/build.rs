@@ -2,6 +2,7 @@
 //!
 //! Invariant: pure; the same text gives the same case or the same error on every rank.
 
+use super::build_links;
 use super::build_material::{material, orientation, temperature};
 use super::consistency;
 use super::reader::Section;
@@ -31,6 +32,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         elements: each(&root, "element", element)?,
         orientations: each(&root, "orientation", orientation)?,
         constraints: each(&root, "constraint", constraint)?,
+        links: build_links::links(&root)?,
         loads: each(&root, "load", load)?,
         temperatures: each(&root, "temperature", temperature)?,
         sets: each(&root, "set", set)?,
@@ -47,7 +49,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
     Ok(case)
 }
 
-fn each<T>(
+pub(super) fn each<T>(
     root: &Section<'_>,
     key: &'static str,
     build: impl Fn(&Section<'_>) -> Result<T>,
@@ -64,6 +66,15 @@ pub(super) fn name(section: &Section<'_>) -> Result<String> {
         ));
     }
     Ok(name)
+}
+
+/// `name` of a set that a table makes up; empty if it is left out.
+pub(super) fn name_of_set(section: &Section<'_>) -> Result<String> {
+    if section.has("name") {
+        name(section)
+    } else {
+        Ok(String::new())
+    }
 }
 
 fn mesh_input(section: &Section<'_>, case_path: &Path) -> Result<MeshInput> {
@@ -128,19 +139,24 @@ fn element(section: &Section<'_>) -> Result<ElementInput> {
 
 fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
     let on = section.required("on", section.names("on")?)?;
-    let displacement = section.required("displacement", section.displacement("displacement")?)?;
-    if displacement == [None; 3] {
-        let error = section.error(
-            section.place_of("displacement"),
-            "all components of `displacement` are \"free\"",
-        );
-        return Err(error
-            .expected("at least one number")
-            .advice("leave the constraint out if nothing is to be held"));
+    if !section.has("displacement") && !section.has("rotation") {
+        return section.required("displacement", None);
     }
+    let prescribed = |key: &'static str| {
+        let values = section.displacement(key)?;
+        if values == Some([None; 3]) {
+            let what = format!("all components of `{key}` are \"free\"");
+            let error = section.error(section.place_of(key), what);
+            return Err(error
+                .expected("at least one number")
+                .advice("leave the constraint out if nothing is to be held"));
+        }
+        Ok(values.unwrap_or_default())
+    };
     Ok(ConstraintInput {
         on,
-        displacement,
+        displacement: prescribed("displacement")?,
+        rotation: prescribed("rotation")?,
         place: section.place_of("on"),
     })
 }
@@ -168,6 +184,7 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
             field => LoadKind::PressureField(field),
         },
         "force" => LoadKind::Force(vector("force")?),
+        "moment" => LoadKind::Moment(vector("moment")?),
         "body_force" => LoadKind::BodyForce(vector("body_force")?),
         "gravity" => LoadKind::Gravity(vector("gravity")?),
         "nodal_force" => LoadKind::NodalForce(vector("nodal_force")?),

@@ -20,8 +20,10 @@ pub struct ElementInput {
 pub struct ConstraintInput {
     /// Node, face or element sets, at least one.
     pub on: Vec<String>,
-    /// Prescribed components, m; `None` is free. At least one is prescribed.
+    /// Prescribed components, m; `None` is free. At least one of these and of `rotation` is prescribed.
     pub displacement: [Option<f64>; 3],
+    /// Prescribed rotations of reference nodes, rad; `None` is free.
+    pub rotation: [Option<f64>; 3],
     /// Place of `on`.
     pub place: Place,
 }
@@ -50,6 +52,8 @@ pub enum LoadKind {
     Force([f64; 3]),
     /// The same force on each node of node sets, N.
     NodalForce([f64; 3]),
+    /// Total moment, N m, on the rotations of reference nodes, evenly.
+    Moment([f64; 3]),
     /// Force per volume on elements, N/m3.
     BodyForce([f64; 3]),
     /// Acceleration on elements, m/s2; times density.
@@ -79,6 +83,7 @@ impl LoadKind {
             LoadKind::Pressure(_) | LoadKind::PressureField(_) => "pressure",
             LoadKind::Force(_) => "force",
             LoadKind::NodalForce(_) => "nodal_force",
+            LoadKind::Moment(_) => "moment",
             LoadKind::BodyForce(_) => "body_force",
             LoadKind::Gravity(_) => "gravity",
             LoadKind::Centrifugal { .. } => "centrifugal",

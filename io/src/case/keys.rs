@@ -66,6 +66,10 @@ pub(crate) enum Kind {
     Bound,
     /// A name or a list of names.
     Names,
+    /// A node number, or the name of a node set.
+    NodeOrSet,
+    /// A list of node numbers.
+    NodeNumbers,
     Choice(&'static [&'static str]),
     Choices(&'static [&'static str]),
     Table(&'static TableSpec),
@@ -126,6 +130,8 @@ impl Kind {
             }
             Kind::Bound => "a list of 3 entries, each a number or \"inf\"".to_owned(),
             Kind::Names => "the name of a set in quotes, or a list of names".to_owned(),
+            Kind::NodeOrSet => "a node number, or the name of a node set in quotes".to_owned(),
+            Kind::NodeNumbers => "a list of node numbers".to_owned(),
             Kind::Choice(names) => format!("one of {}", quoted(names)),
             Kind::Choices(names) => format!("a list of some of {}", quoted(names)),
             Kind::Table(spec) => format!("a table {}", spec.title),

@@ -7,10 +7,13 @@
 //! Invariant: knows no mesh, no rank and no solver; the defaults of the program live here and nowhere else.
 
 mod build;
+mod build_links;
 mod build_material;
 mod consistency;
 mod items;
 pub(crate) mod keys;
+mod link_tables;
+mod links;
 mod material;
 mod options;
 mod origin;
@@ -23,6 +26,10 @@ pub(crate) mod words;
 pub use items::{
     Check, ConstraintInput, ElementInput, LoadInput, LoadKind, PrintKind, PrintQuantity,
     PrintRequest, PrintTotals, Probe, ProbeAt, Selection, SetDefinition,
+};
+pub use links::{
+    CouplingInput, CouplingKind, CyclicInput, EquationInput, LinkInputs, MpcInput, MpcKind,
+    NodeInput, NodeRef, RigidBodyInput, SystemInput, TermInput, TieInput, TransformInput,
 };
 pub use material::{
     AtTemperature, ElasticInput, LinearField, MaterialInput, OrientationInput, OrientationSystem,
@@ -76,6 +83,8 @@ pub struct Case {
     pub orientations: Vec<OrientationInput>,
     /// Prescribed values.
     pub constraints: Vec<ConstraintInput>,
+    /// What joins degrees of freedom.
+    pub links: LinkInputs,
     /// Loads; none is legal.
     pub loads: Vec<LoadInput>,
     /// Temperatures of nodes.

@@ -2,6 +2,7 @@
 //!
 //! Invariant: what a key means is not known here, only how its value must look.
 
+use super::NodeRef;
 use super::Place;
 use super::keys::{self, Key, Kind, NOT_YET, Range, TableSpec};
 use super::tables::ROOT;
@@ -247,6 +248,25 @@ impl<'a> Section<'a> {
         Ok(names)
     }
 
+    /// A node by number or by the set that it makes up.
+    pub(super) fn node_or_set(&self, key: &'static str) -> Result<Option<NodeRef>> {
+        self.get(key, |_, node| match &node.value {
+            Value::Text(name) if !name.trim().is_empty() => Some(NodeRef::Set(name.clone())),
+            _ => count(node, 1).map(|number| NodeRef::Number(number as u64)),
+        })
+    }
+
+    /// Numbers of nodes; at least one.
+    pub(super) fn node_numbers(&self, key: &'static str) -> Result<Option<Vec<u64>>> {
+        self.get(key, |_, node| match &node.value {
+            Value::List(items) if !items.is_empty() => {
+                let numbers = items.iter().map(|item| count(item, 1));
+                numbers.map(|number| number.map(|n| n as u64)).collect()
+            }
+            _ => None,
+        })
+    }
+
     /// The value that belongs to the name given.
     pub(super) fn choice<T: Copy>(
         &self,
@@ -398,6 +418,7 @@ fn offending_part(kind: Kind, node: &Node) -> (String, Place) {
         }
         Kind::Numbers(_) | Kind::NumberOr(_) => number(item, Range::Any).is_some(),
         Kind::Pairs => pair(item).is_some(),
+        Kind::NodeNumbers => count(item, 1).is_some(),
         Kind::Names | Kind::Choices(_) => matches!(item.value, Value::Text(_)),
         _ => true,
     };

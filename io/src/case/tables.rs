@@ -6,6 +6,7 @@
 //! Invariant: a table of constants; reads nothing and builds nothing.
 
 use super::keys::{Key, Kind, Need, Range, TableSpec};
+use super::link_tables::{COUPLING, CYCLIC, EQUATION, MPC, NODE, RIGID_BODY, TIE, TRANSFORM};
 use super::{
     AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
 };
@@ -14,7 +15,7 @@ use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
 
 mod materials;
 
-const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
+pub(super) const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
     while i < N {
@@ -89,6 +90,19 @@ pub(crate) static ROOT: TableSpec = TableSpec {
             Optional,
             CONSTRAINT.about,
         ),
+        key("node", Tables(&NODE), Optional, NODE.about),
+        key("transform", Tables(&TRANSFORM), Optional, TRANSFORM.about),
+        key("equation", Tables(&EQUATION), Optional, EQUATION.about),
+        key("coupling", Tables(&COUPLING), Optional, COUPLING.about),
+        key(
+            "rigid_body",
+            Tables(&RIGID_BODY),
+            Optional,
+            RIGID_BODY.about,
+        ),
+        key("tie", Tables(&TIE), Optional, TIE.about),
+        key("cyclic_symmetry", Tables(&CYCLIC), Optional, CYCLIC.about),
+        key("mpc", Tables(&MPC), Optional, MPC.about),
         key("load", Tables(&LOAD), Optional, LOAD.about),
         key(
             "temperature",
@@ -197,7 +211,7 @@ static ELEMENT: TableSpec = TableSpec {
 static CONSTRAINT: TableSpec = TableSpec {
     path: "constraint",
     title: "[[constraint]]",
-    about: "Prescribed displacement of sets.",
+    about: "Prescribed displacement of sets, and rotation of reference nodes.",
     one_of: &[],
     keys: &[
         key(
@@ -209,8 +223,14 @@ static CONSTRAINT: TableSpec = TableSpec {
         key(
             "displacement",
             Displacement,
-            Required,
+            Optional,
             "A number fixes that component, \"free\" leaves it.",
+        ),
+        key(
+            "rotation",
+            Displacement,
+            Optional,
+            "The same for the rotations of reference nodes; one of both is needed.",
         ),
     ],
 };
@@ -223,6 +243,7 @@ static LOAD: TableSpec = TableSpec {
         "traction",
         "pressure",
         "force",
+        "moment",
         "body_force",
         "gravity",
         "centrifugal",
@@ -255,6 +276,12 @@ static LOAD: TableSpec = TableSpec {
             Vector(Any),
             Optional,
             "Total force: over faces by area, over a node set evenly.",
+        ),
+        key(
+            "moment",
+            Vector(Any),
+            Optional,
+            "Total moment on the reference nodes of a set, evenly.",
         ),
         key(
             "body_force",

@@ -44,6 +44,7 @@ fn a_case_is_read_as_it_is_written() {
         "pressure",
         "traction",
         "force",
+        "moment",
         "body_force",
         "gravity",
         "centrifugal",
@@ -73,7 +74,7 @@ fn a_case_is_read_as_it_is_written() {
 fn byte_order_mark_and_windows_line_ends_do_no_harm() {
     let text = format!("\u{feff}{}", FILE.replace('\n', "\r\n"));
     let case = parse(Path::new("case.toml"), &text).unwrap();
-    assert_eq!(case.loads.len(), 7);
+    assert_eq!(case.loads.len(), 8);
     let error = parse(Path::new("case.toml"), &text.replace("young", "yuong")).unwrap_err();
     assert!(
         error
@@ -136,7 +137,7 @@ fn a_bad_override_is_named_and_the_places_in_the_file_stay() {
         ("mesh.scale.x=1", "`scale` is 0.001 and has no key `x`"),
         (
             "load.9.pressure=1",
-            "`load` has 7 entries, numbered from 0, and none is `9`",
+            "`load` has 8 entries, numbered from 0, and none is `9`",
         ),
         (
             "solver.tolerance=2",

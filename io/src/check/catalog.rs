@@ -57,6 +57,8 @@ pub enum SetUse {
     BodyLoad,
     /// Probe: face, else node, else element set.
     Probe,
+    /// A reference node, or the moment on it: node set.
+    Reference,
 }
 
 impl SetUse {
@@ -68,6 +70,7 @@ impl SetUse {
             }
             LoadKind::Force(_) => SetUse::Force,
             LoadKind::NodalForce(_) => SetUse::NodalForce,
+            LoadKind::Moment(_) => SetUse::Reference,
             LoadKind::BodyForce(_)
             | LoadKind::Gravity(_)
             | LoadKind::Centrifugal { .. }
@@ -84,6 +87,7 @@ impl SetUse {
             SetUse::NodalForce => &[SetKind::Node],
             SetUse::Temperature => &[SetKind::Node, SetKind::Face, SetKind::Cell],
             SetUse::SurfaceLoad => &[SetKind::Face],
+            SetUse::Reference => &[SetKind::Node],
             SetUse::Force => &[SetKind::Face, SetKind::Node],
             SetUse::Constraint | SetUse::Probe => &SetKind::ALL,
         }

@@ -5,7 +5,7 @@
 //! Invariant: knows no file format.
 
 use super::solids::{Order, Solid};
-use fem_mesh::{CellType, Error};
+use fem_mesh::{CellType, Error, FreeNode};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -144,6 +144,8 @@ pub(crate) struct Draft {
     pub(crate) warnings: Vec<String>,
     /// The format knows wedges of either sense, so that turning them is no news.
     pub(crate) has_wedges_of_either_sense: bool,
+    /// Nodes of no solid with their place in the file, found in the end.
+    pub(crate) free: Vec<(u32, FreeNode)>,
 }
 
 impl Draft {

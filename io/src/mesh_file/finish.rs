@@ -8,8 +8,8 @@ use super::draft::{Draft, Place};
 use super::id_lookup::IdLookup;
 use super::joints;
 use super::mirror::turn_mirrored;
-use fem_mesh::{CellType, Cells, Error, Mesh, Result};
-use std::collections::BTreeMap;
+use fem_mesh::{CellType, Cells, Error, FreeNode, Mesh, Result};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many numbers a message lists.
 const SHOWN: usize = 5;
@@ -39,6 +39,7 @@ impl Draft {
         mesh.node_ids = self.nodes.ids;
         mesh.coords = self.nodes.coords;
         mesh.cell_ids = self.solids.ids;
+        mesh.free = self.free.into_iter().map(|(_, node)| node).collect();
         let mut turned = turn_mirrored(&mut mesh);
         if self.has_wedges_of_either_sense {
             turned.retain(|&cell| mesh.cells.types[cell as usize].n_corners() != 6);
@@ -230,9 +231,19 @@ impl Draft {
         for &node in &cells.nodes {
             new_index[node as usize] = 0;
         }
-        let dropped: Vec<u64> = (self.nodes.ids.iter().zip(&new_index))
-            .filter(|&(_, &index)| index == DROPPED)
-            .map(|(&id, _)| id)
+        let dropped: Vec<u32> = (0..new_index.len() as u32)
+            .filter(|&old| new_index[old as usize] == DROPPED)
+            .collect();
+        let dropped: Vec<(u32, FreeNode)> = dropped
+            .into_iter()
+            .map(|old| {
+                let node = FreeNode {
+                    id: self.nodes.ids[old as usize],
+                    x: self.nodes.coords[old as usize],
+                    sets: Vec::new(),
+                };
+                (old, node)
+            })
             .collect();
         let mut n_kept = 0;
         for (old, index) in new_index.iter_mut().enumerate() {
@@ -248,32 +259,30 @@ impl Draft {
         }
         self.nodes.ids.truncate(n_kept);
         self.nodes.coords.truncate(n_kept);
-        self.warn_of_dropped(dropped);
+        self.keep_free_nodes(dropped);
         new_index
     }
 
-    fn warn_of_dropped(&mut self, dropped: Vec<u64>) {
+    /// Keeps the nodes of no solid apart, with a warning: a constraint may name them.
+    fn keep_free_nodes(&mut self, mut dropped: Vec<(u32, FreeNode)>) {
+        if dropped.is_empty() {
+            return;
+        }
         // A node given twice is dropped at its second place although it is used at its first.
-        let truly: Vec<u64> = if dropped.is_empty() {
-            dropped
-        } else {
-            let (kept, _) = IdLookup::new(&self.nodes.ids);
-            let mut ids: Vec<u64> = dropped
-                .into_iter()
-                .filter(|&id| kept.get(id).is_none())
-                .collect();
-            ids.sort_unstable();
-            ids.dedup();
-            ids
-        };
-        if !truly.is_empty() {
+        let (kept, _) = IdLookup::new(&self.nodes.ids);
+        let mut seen = BTreeSet::new();
+        dropped.retain(|(_, node)| kept.get(node.id).is_none() && seen.insert(node.id));
+        if !seen.is_empty() {
+            let ids: Vec<u64> = seen.into_iter().collect();
             self.warnings.push(format!(
-                "{} node{} in no solid element, ignored: {}",
-                truly.len(),
-                plural(truly.len()),
-                listed(truly.iter().copied())
+                "{} node{} in no solid element, ignored unless a constraint names {}: {}",
+                ids.len(),
+                plural(ids.len()),
+                if ids.len() == 1 { "it" } else { "them" },
+                listed(ids.iter().copied())
             ));
         }
+        self.free = dropped;
     }
 }
 

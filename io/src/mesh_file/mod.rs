@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(
             message("a.msh", b"** a deck\n*NODE\n1,0,0,0\n"),
             "a.msh: the mesh has no solid element (1 node, 0 other elements); expected at least one tetrahedron, \
-             hexahedron or wedge; advice"
+             hexahedron, wedge or pyramid; advice"
                 .replace("advice", "mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`")
         );
         assert_eq!(

@@ -32,6 +32,13 @@ impl Draft {
             self.warn_of_unknown(&format!("node set `{name}`"), "node", &unknown);
             let mut nodes: Vec<u32> = old.iter().map(|&k| new_index[k as usize]).collect();
             nodes.retain(|&k| k != DROPPED);
+            if nodes.len() < old.len() {
+                for (k, node) in &mut self.free {
+                    if old.binary_search(k).is_ok() {
+                        node.sets.push(name.clone());
+                    }
+                }
+            }
             nodes.sort_unstable();
             if nodes.is_empty() {
                 let why = if old.is_empty() {

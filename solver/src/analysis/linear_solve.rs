@@ -57,6 +57,10 @@ pub struct Nodes<'a> {
     pub mesh: &'a LocalMesh,
     /// Prescribed degrees of freedom, as in [`crate::model::Model`].
     pub fixed: &'a [(u32, f64)],
+    /// Owned degrees of freedom that follow others: their rows and columns are zero but for the diagonal as well.
+    pub dependent: &'a [u32],
+    /// Owned nodes whose degrees of freedom are rotations, ascending.
+    pub rotations: &'a [u32],
 }
 
 /// A matrix with what it takes to solve for any number of right-hand sides.

@@ -4,7 +4,8 @@
 
 use super::linear_solve::{LinearSolver, Nodes, Solved};
 use crate::assembly::{
-    BlockRows, Pattern, Slabs, add_initial_force, assemble_stiffness, constrain, external_force,
+    BlockRows, Elimination, Pattern, Slabs, add_initial_force, assemble_stiffness, constrain,
+    external_force,
 };
 use crate::element::geometry::point_geometry;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
@@ -17,6 +18,7 @@ use crate::post::{
 use fem_io::case::SolverOptions;
 use fem_io::summary::{ResultSummary, SolverSummary, Summary};
 use fem_mesh::{Comm, Halo, LocalMesh, Result};
+use std::borrow::Cow;
 
 /// Balance error of loads and reactions above which a warning is given, unless the tolerance of the solver is as coarse.
 const BALANCE_LIMIT: f64 = 1e-6;
@@ -61,6 +63,8 @@ impl Solution {
 /// The linear system of this rank's rows.
 struct System {
     rows: BlockRows,
+    /// Constraints between degrees of freedom, if there are any.
+    elimination: Option<Elimination>,
     /// Right-hand side after elimination of the prescribed displacements, N.
     rhs: Vec<f64>,
     /// Force of the loads on the owned nodes, without that of thermal and initial strains, N.
@@ -82,21 +86,40 @@ pub fn solve(
     warn_of_distortion(comm, &model.mesh, log);
     let System {
         rows,
+        elimination,
         rhs,
         external,
     } = log.phase("assemble", "assemble", |_| assemble(comm, model))?;
-    let matrix = DistMatrix::new(comm, model.mesh.nodes.clone(), rows.lower, rows.ghost);
+    let map = elimination
+        .as_ref()
+        .map_or(&model.mesh.nodes, Elimination::map);
+    let matrix = DistMatrix::new(comm, map.clone(), rows.lower, rows.ghost);
+    let dependent = elimination
+        .as_ref()
+        .map_or_else(Vec::new, Elimination::dependent);
+    let rotations = owned_rotations(model);
     let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
     let free = &mut displacement[..rhs.len()];
     let nodes = Nodes {
         mesh: &model.mesh,
         fixed: &model.fixed,
+        dependent: &dependent,
+        rotations: &rotations,
     };
     let solved =
         LinearSolver::new(comm, matrix, nodes, options, log)?.solve_next(comm, &rhs, free, log)?;
     warn_of_precision(&solved, options, log);
     let solution = log.phase("recover", "strains, stresses, reactions", |_| {
-        recover(comm, model, halo, solved, displacement, &external)
+        let elimination = elimination.as_ref();
+        recover(
+            comm,
+            model,
+            halo,
+            solved,
+            displacement,
+            &external,
+            elimination,
+        )
     });
     warn_of_hourglasses(comm, model, &solution.displacement, log);
     let balance = solution.totals.balance_error;
@@ -180,9 +203,20 @@ fn assemble(comm: &Comm, model: &Model) -> Result<System> {
     let external = external_force(model, slabs);
     let mut rhs = external.clone();
     add_initial_force(model, slabs, &mut rhs);
-    constrain(slabs, &model.fixed, &mut rows, &mut rhs);
+    let elimination = if model.links.is_empty() {
+        constrain(slabs, &model.fixed, &mut rows, &mut rhs);
+        None
+    } else {
+        let nodes = &model.mesh.nodes;
+        let (elimination, reduced) = Elimination::apply(comm, nodes, &model.links, rows, &mut rhs);
+        rows = reduced;
+        let fixed = elimination.fixed(comm, &model.fixed);
+        constrain(slabs, &fixed, &mut rows, &mut rhs);
+        Some(elimination)
+    };
     Ok(System {
         rows,
+        elimination,
         rhs,
         external,
     })
@@ -196,35 +230,59 @@ fn recover(
     solved: Solved,
     mut displacement: Vec<f64>,
     external: &[f64],
+    elimination: Option<&Elimination>,
 ) -> Solution {
     let n_owned = external.len();
     for &(dof, value) in &model.fixed {
         displacement[dof as usize] = value;
     }
     let (owned, ghosts) = displacement.split_at_mut(n_owned);
+    if let Some(elimination) = elimination {
+        elimination.expand(comm, owned);
+    }
     halo.forward(comm, owned, ghosts, 3);
     let internal = internal_force(model, &displacement);
     let mut reaction = vec![0.0; displacement.len()];
+    let mut residual: Vec<f64> = (internal.iter().zip(external))
+        .map(|(internal, external)| internal - external)
+        .collect();
+    let constraint_sum = elimination.map(|elimination| {
+        let sum = constraint_forces(comm, model, &residual, &mut reaction);
+        elimination.gather(comm, &mut residual);
+        sum
+    });
     for dof in model
         .fixed
         .iter()
         .map(|(dof, _)| *dof as usize)
         .filter(|&dof| dof < n_owned)
     {
-        reaction[dof] = internal[dof] - external[dof];
+        // What constraints give a support of the same node is there already.
+        reaction[dof] = if elimination.is_some() {
+            reaction[dof] + residual[dof]
+        } else {
+            residual[dof]
+        };
     }
     let (owned, ghosts) = reaction.split_at_mut(n_owned);
     halo.forward(comm, owned, ghosts, 3);
     let tensors = compute_nodal_tensors(comm, model, halo, &displacement);
-    let sum = |values: &[f64]| sum_of_nodes(comm, values);
+    let rotations = owned_rotations(model);
+    let sum = |values: &[f64]| sum_of_nodes(comm, &without(&rotations, values));
     let (load_sum, reaction_sum) = (sum(external), sum(&reaction[..n_owned]));
+    let magnitudes = [external, &reaction[..n_owned]].map(|forces| without(&rotations, forces));
+    let moved = without(&rotations, &displacement[..n_owned]);
+    let all_forces = [0, 1, 2].map(|i| {
+        load_sum[i] + reaction_sum[i] + constraint_sum.map_or(0.0, |sum: [f64; 3]| sum[i])
+    });
     let totals = ResultSummary {
-        max_displacement: comm.max(largest_length(&displacement[..n_owned])),
+        max_displacement: comm.max(largest_length(&moved)),
         max_von_mises: comm.max(largest_von_mises(model, &tensors)),
         strain_energy: strain_energy(comm, model, &displacement),
         reaction_sum,
         load_sum,
-        balance_error: balance_error(comm, external, &reaction[..n_owned], load_sum, reaction_sum),
+        constraint_sum,
+        balance_error: balance_error(comm, &magnitudes, all_forces),
         ..ResultSummary::default()
     };
     Solution {
@@ -234,6 +292,66 @@ fn recover(
         solved,
         totals,
     }
+}
+
+/// Owned nodes whose degrees of freedom are rotations, ascending.
+fn owned_rotations(model: &Model) -> Vec<u32> {
+    let nodes = &model.mesh.nodes;
+    let local = model
+        .links
+        .rotations
+        .iter()
+        .filter_map(|&node| nodes.local(node));
+    let owned = local.filter(|&node| node < nodes.n_owned());
+    owned.map(|node| node as u32).collect()
+}
+
+/// A nodal vector with zeros at the rotation nodes.
+fn without<'a>(rotations: &[u32], values: &'a [f64]) -> Cow<'a, [f64]> {
+    if rotations.is_empty() {
+        return Cow::Borrowed(values);
+    }
+    let mut values = values.to_vec();
+    for &node in rotations {
+        values[3 * node as usize..3 * node as usize + 3].fill(0.0);
+    }
+    Cow::Owned(values)
+}
+
+/// Collective. The sum over all ranks of the forces of constraints between nodes, given what is missing to equilibrium at
+/// the owned degrees of freedom. The forces of those that hold a node against the ground are its `reaction`.
+fn constraint_forces(
+    comm: &Comm,
+    model: &Model,
+    residual: &[f64],
+    reaction: &mut [f64],
+) -> [f64; 3] {
+    let nodes = &model.mesh.nodes;
+    let mut sum = [0.0; 3];
+    let mut add = |dof: u64, force: f64| {
+        if !model.links.is_rotation(dof / 3) {
+            sum[(dof % 3) as usize] += force;
+        }
+    };
+    for (&dof, row) in &model.links.rows {
+        let Some(node) = nodes.local(dof / 3).filter(|&node| node < nodes.n_owned()) else {
+            continue;
+        };
+        let force = residual[3 * node + (dof % 3) as usize];
+        if row.is_support(dof) {
+            reaction[3 * node + (dof % 3) as usize] += force;
+            for (other, c) in &row.terms {
+                reaction[3 * node + (other % 3) as usize] -= c * force;
+            }
+        } else {
+            add(dof, force);
+            row.terms
+                .iter()
+                .for_each(|(other, c)| add(*other, -c * force));
+        }
+    }
+    comm.sum_into(&mut sum);
+    sum
 }
 
 /// Collective. Sum over all nodes of a nodal vector given at the owned ones.
@@ -267,22 +385,13 @@ fn largest_von_mises(model: &Model, tensors: &NodalTensors) -> f64 {
 
 /// Collective. Length of the sum of all forces, relative to the largest sum of their magnitudes: self-balanced loads
 /// have a zero resultant, by which nothing can be measured.
-fn balance_error(
-    comm: &Comm,
-    external: &[f64],
-    reaction: &[f64],
-    loads: [f64; 3],
-    reactions: [f64; 3],
-) -> f64 {
+fn balance_error(comm: &Comm, loads_and_reactions: &[Cow<[f64]>; 2], sum: [f64; 3]) -> f64 {
     let mut magnitudes = [0.0, 0.0];
-    for (magnitude, forces) in magnitudes.iter_mut().zip([external, reaction]) {
+    for (magnitude, forces) in magnitudes.iter_mut().zip(loads_and_reactions) {
         *magnitude = forces.iter().map(|f| f.abs()).sum();
     }
     comm.sum_into(&mut magnitudes);
-    let out_of_balance = (0..3)
-        .map(|i| (loads[i] + reactions[i]).powi(2))
-        .sum::<f64>()
-        .sqrt();
+    let out_of_balance = sum.iter().map(|f| f * f).sum::<f64>().sqrt();
     let scale = magnitudes[0].max(magnitudes[1]);
     if scale > 0.0 {
         out_of_balance / scale

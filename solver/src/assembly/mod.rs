@@ -6,6 +6,7 @@
 //! Invariant: makes the system, does not solve it.
 
 pub mod constraints;
+pub mod elimination;
 pub mod loads;
 pub mod pattern;
 pub mod slabs;
@@ -14,6 +15,7 @@ pub mod stiffness;
 pub(crate) mod test_models;
 
 pub use constraints::constrain;
+pub use elimination::{Elimination, fixed_as_owners_say};
 pub use loads::{add_initial_force, external_force, face_area};
 pub use pattern::{BlockRows, Pattern};
 pub use slabs::Slabs;

@@ -180,6 +180,7 @@ pub(crate) fn model(mesh: LocalMesh) -> Model {
         temperatures: None,
         fixed: vec![],
         loads: vec![],
+        links: Default::default(),
     }
 }
 

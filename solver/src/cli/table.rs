@@ -211,10 +211,17 @@ fn totals(t: &mut Table, s: &Summary) {
     t.row("strain energy", cell("", r.strain_energy));
     let largest = |values: &[f64]| values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
     let scale = largest(&r.load_sum).max(largest(&r.reaction_sum));
+    let of_constraints = r.constraint_sum.as_ref();
+    let is_shown = |sum: &&[f64; 3]| largest(&sum[..]) > noise(s) * scale;
+    let of_constraints = of_constraints.filter(is_shown);
+    let of_constraints = of_constraints.map(|sum| ("sum of constraint forces", sum));
     for (name, sum) in [
         ("sum of loads", &r.load_sum),
         ("sum of reactions", &r.reaction_sum),
-    ] {
+    ]
+    .into_iter()
+    .chain(of_constraints)
+    {
         t.components(name, lines(&FORCES, sum, scale, noise(s)), "");
     }
     t.row("balance error", short(r.balance_error));

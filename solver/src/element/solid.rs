@@ -80,47 +80,54 @@ impl StiffnessKernel {
     /// det J of its quadrature points to `min_det`. An element whose smallest det J is not greater than 0 is
     /// inside out or flat; its stiffness is then meaningless.
     pub fn compute(&mut self, elements: Elements, into: &mut [f64], min_det: &mut [f64]) {
+        let is_reduced = elements.rule == Purpose::Reduced;
+        match elements.cell_type {
+            CellType::Tet4 => self.compute_as::<4, 1>(elements, into, min_det),
+            CellType::Tet10 => self.compute_as::<10, 4>(elements, into, min_det),
+            CellType::Pyramid5 => self.compute_as::<5, 4>(elements, into, min_det),
+            CellType::Pyramid13 => self.compute_as::<13, 18>(elements, into, min_det),
+            CellType::Wedge6 if is_reduced => self.compute_as::<6, 2>(elements, into, min_det),
+            CellType::Wedge6 => self.compute_as::<6, 6>(elements, into, min_det),
+            CellType::Wedge15 => self.compute_as::<15, 9>(elements, into, min_det),
+            CellType::Hex8 => self.compute_as::<8, 8>(elements, into, min_det),
+            CellType::Hex20 if is_reduced => self.compute_as::<20, 8>(elements, into, min_det),
+            CellType::Hex20 => self.compute_as::<20, 27>(elements, into, min_det),
+            CellType::Hex27 => self.compute_as::<27, 27>(elements, into, min_det),
+            CellType::Tri3
+            | CellType::Tri6
+            | CellType::Quad4
+            | CellType::Quad8
+            | CellType::Quad9 => unreachable!("facets have no stiffness of a solid"),
+        }
+    }
+
+    /// For elements of N nodes and Q points.
+    fn compute_as<const N: usize, const Q: usize>(
+        &mut self,
+        elements: Elements,
+        into: &mut [f64],
+        min_det: &mut [f64],
+    ) {
         let work = &mut self.work[..];
         match self.isa {
-            Isa::Baseline => compute_lanes::<[f64; LANES]>(elements, work, into, min_det),
+            Isa::Baseline => batches::<[f64; LANES], N, Q>(elements, work, into, min_det),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Isa::best` found the instruction set on this machine.
             #[allow(unsafe_code)]
-            Isa::Avx2 => unsafe { compute_avx2(elements, work, into, min_det) },
+            Isa::Avx2 => unsafe { batches_avx2::<N, Q>(elements, work, into, min_det) },
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn compute_avx2(elements: Elements, work: &mut [f64], into: &mut [f64], min_det: &mut [f64]) {
-    compute_lanes::<std::arch::x86_64::__m256d>(elements, work, into, min_det);
-}
-
-#[inline(always)]
-fn compute_lanes<V: Lanes>(
+fn batches_avx2<const N: usize, const Q: usize>(
     elements: Elements,
     work: &mut [f64],
     into: &mut [f64],
     min_det: &mut [f64],
 ) {
-    let is_reduced = elements.rule == Purpose::Reduced;
-    match elements.cell_type {
-        CellType::Tet4 => batches::<V, 4, 1>(elements, work, into, min_det),
-        CellType::Tet10 => batches::<V, 10, 4>(elements, work, into, min_det),
-        CellType::Pyramid5 => batches::<V, 5, 4>(elements, work, into, min_det),
-        CellType::Pyramid13 => batches::<V, 13, 18>(elements, work, into, min_det),
-        CellType::Wedge6 if is_reduced => batches::<V, 6, 2>(elements, work, into, min_det),
-        CellType::Wedge6 => batches::<V, 6, 6>(elements, work, into, min_det),
-        CellType::Wedge15 => batches::<V, 15, 9>(elements, work, into, min_det),
-        CellType::Hex8 => batches::<V, 8, 8>(elements, work, into, min_det),
-        CellType::Hex20 if is_reduced => batches::<V, 20, 8>(elements, work, into, min_det),
-        CellType::Hex20 => batches::<V, 20, 27>(elements, work, into, min_det),
-        CellType::Hex27 => batches::<V, 27, 27>(elements, work, into, min_det),
-        CellType::Tri3 | CellType::Tri6 | CellType::Quad4 | CellType::Quad8 | CellType::Quad9 => {
-            unreachable!("facets have no stiffness of a solid")
-        }
-    }
+    batches::<std::arch::x86_64::__m256d, N, Q>(elements, work, into, min_det);
 }
 
 /// Walks over the elements [`LANES`] at a time; the last batch is filled up with copies of its last element. Of a batch

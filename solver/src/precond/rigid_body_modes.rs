@@ -9,11 +9,13 @@ use fem_mesh::Comm;
 ///
 /// Rotations are taken about the center of all nodes and divided by the largest distance of a coordinate from it, so
 /// that all modes are of order 1. Rows of degrees of freedom that `is_fixed` names (local numbers 3 * node +
-/// component; those beyond the owned ones are passed over) are zero: a prescribed displacement takes no part.
+/// component; those beyond the owned ones are passed over) are zero: a prescribed displacement takes no part. At the nodes
+/// `rotations` the degrees of freedom are rotations themselves.
 pub fn rigid_body_modes(
     comm: &Comm,
     coords: &[[f64; 3]],
     fixed: impl Iterator<Item = u32>,
+    rotations: &[u32],
 ) -> Vec<[[f64; 6]; 3]> {
     let mut low = [f64::INFINITY; 3];
     let mut high = [f64::INFINITY; 3];
@@ -42,6 +44,11 @@ pub fn rigid_body_modes(
             ]
         })
         .collect();
+    for &node in rotations {
+        let mut mode = [[0.0; 6]; 3];
+        (0..3).for_each(|axis| mode[axis][3 + axis] = scale);
+        modes[node as usize] = mode;
+    }
     for dof in fixed.map(|dof| dof as usize) {
         if let Some(mode) = modes.get_mut(dof / 3) {
             mode[dof % 3] = [0.0; 6];
@@ -70,7 +77,8 @@ mod tests {
                 let map = model.mesh.nodes.clone();
                 let n = map.n_owned();
                 let matrix = DistMatrix::new(comm, map, rows.lower, rows.ghost);
-                let modes = rigid_body_modes(comm, &model.mesh.coords[..n], std::iter::empty());
+                let modes =
+                    rigid_body_modes(comm, &model.mesh.coords[..n], std::iter::empty(), &[]);
                 let norm = matrix.norm_inf(comm);
                 for k in 0..6 {
                     let u: Vec<f64> = modes.iter().flatten().map(|row| row[k]).collect();
@@ -87,7 +95,7 @@ mod tests {
     fn prescribed_components_are_left_out() {
         let comm = fem_mesh::Comm::alone();
         let coords = [[0.0; 3], [2.0, 0.0, 0.0]];
-        let modes = rigid_body_modes(&comm, &coords, [1, 5, 77].into_iter());
+        let modes = rigid_body_modes(&comm, &coords, [1, 5, 77].into_iter(), &[]);
         assert_eq!(modes[0][1], [0.0; 6]);
         assert_eq!(modes[1][2], [0.0; 6]);
         assert_eq!(modes[1][1], [0.0, 1.0, 0.0, 0.0, 0.0, 1.0]);

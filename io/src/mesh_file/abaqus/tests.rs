@@ -139,10 +139,10 @@ fn elements_that_are_no_solids_are_counted() {
     );
     assert_eq!(
         message(&deck(
-            "*ELEMENT, TYPE=C3D15\n8,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
+            "*ELEMENT, TYPE=C3D27\n8,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,\n16,17,18,19,20,21,22,23,24,25,26,27\n"
         )),
-        "a.inp:9: element type C3D15 is not supported yet (1 element of it); expected solids of type tet4, tet10, \
-         wedge6, hex8, hex20; mesh the part with one of these"
+        "a.inp:9: element type C3D27 is not supported yet (1 element of it); expected solids of type tet4, tet10, \
+         pyramid5, pyramid13, wedge6, wedge15, hex8, hex20, hex27; mesh the part with one of these"
     );
 }
 

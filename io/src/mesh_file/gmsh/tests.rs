@@ -2,7 +2,7 @@
 
 use super::fixtures::{binary_head, binary_v2, binary_v4, text_v2, text_v4, words};
 use crate::mesh_file::MeshFile;
-use fem_mesh::{CellFace, CellType, Result};
+use fem_mesh::{CellFace, CellType, FreeNode, Result};
 use std::path::Path;
 
 fn read_as(bytes: &[u8]) -> Result<MeshFile> {
@@ -261,10 +261,16 @@ fn nodes_of_no_solid_are_dropped_from_mesh_and_sets() {
     assert_eq!(file.mesh, {
         let mut expected = read_as(text_v2().as_bytes()).unwrap().mesh;
         expected.sets.nodes.insert("4".into(), Vec::new());
+        // A constraint may name them.
+        let free = |id, x, sets| FreeNode { id, x, sets };
+        expected.free = vec![
+            free(5, [9.0; 3], vec!["4".to_owned()]),
+            free(7, [8.0; 3], Vec::new()),
+        ];
         expected
     });
     for warning in [
-        "2 nodes in no solid element, ignored: 5, 7",
+        "2 nodes in no solid element, ignored unless a constraint names them: 5, 7",
         "node set `4` has only nodes in no solid element",
         "1 surface element of `two words` lies on no face of a solid element, ignored",
     ] {

@@ -16,7 +16,8 @@ fn message(text: &str) -> String {
 
 #[test]
 fn curved_cells_keep_their_nodes() {
-    for cell_type in CellType::SOLIDS {
+    // It has no hexahedron of 27 nodes.
+    for cell_type in CellType::SOLIDS.into_iter().filter(|t| t.n_nodes() != 27) {
         let expected = curved(cell_type, false);
         let found = read_as(&nastran(&expected)).unwrap();
         let mesh = &found.mesh;
@@ -131,8 +132,8 @@ fn what_is_wrong_is_told_with_its_line() {
     assert!(deck("INCLUDE 'none").contains("no closing '"));
     assert_eq!(
         deck("CBAR,1,1,1,2"),
-        "a.bdf: the mesh has no solid element (5 nodes, 1 other element); expected at least one tetrahedron, hexahedron \
-         or wedge; mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`"
+        "a.bdf: the mesh has no solid element (5 nodes, 1 other element); expected at least one tetrahedron, hexahedron, \
+         wedge or pyramid; mesh the volume too; in Gmsh: `Physical Volume`, then `Mesh 3`"
     );
 }
 
@@ -155,7 +156,7 @@ fn included_files_are_read_beside_the_one_that_includes_them() {
         found.warnings,
         [
             "only the mesh of the deck is read; ignored: 1 FORCE",
-            "1 node in no solid element, ignored: 5"
+            "1 node in no solid element, ignored unless a constraint names it: 5"
         ]
     );
     std::fs::write(at("parts/more.bdf"), "INCLUDE 'nodes.bdf'").unwrap();

@@ -125,7 +125,7 @@ fn voxels_pieces_and_numbers_by_position() {
     assert_eq!((found.mesh.n_nodes(), found.mesh.n_cells()), (4, 1));
     assert_eq!(
         found.warnings,
-        ["4 nodes in no solid element, ignored: 4, 5, 6, 7"]
+        ["4 nodes in no solid element, ignored unless a constraint names them: 4, 5, 6, 7"]
     );
 }
 

@@ -5,6 +5,7 @@
 use super::{MIB, Nodes};
 use crate::direct::{DirectAnalysis, DirectSolver};
 use crate::linalg::DistMatrix;
+use crate::links::name_node;
 use crate::log::Log;
 use fem_mesh::{Comm, Error, Result};
 
@@ -87,9 +88,9 @@ pub(super) fn name_dof(comm: &Comm, nodes: Nodes, dof: u64) -> String {
         .nodes
         .local(dof / 3)
         .filter(|&n| n < mesh.nodes.n_owned());
-    let node = comm.sum_u64(local.map_or(0, |n| mesh.node_ids[n]));
+    let node = name_node(comm.sum_u64(local.map_or(0, |n| mesh.node_ids[n])));
     format!(
-        "node {node} in direction {}",
+        "{node} in direction {}",
         ["x", "y", "z"][(dof % 3) as usize]
     )
 }

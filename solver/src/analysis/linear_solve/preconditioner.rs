@@ -9,7 +9,7 @@ use crate::precond::amg::NodeData;
 use crate::precond::{Amg, AmgOptions, BlockJacobi, Jacobi, rigid_body_modes};
 use fem_io::case;
 use fem_io::summary::Level;
-use fem_mesh::{Comm, Result};
+use fem_mesh::{Comm, Halo, LocalMesh, Result};
 
 /// Iterations in which multigrid must bring the residual to a new low. It takes tens of them in all; slender bodies may
 /// spend half of these before the residual falls at all.
@@ -73,12 +73,48 @@ pub(super) fn build(
     })
 }
 
+/// Collective. Brings parents to the numbering of a matrix with more ghosts than the mesh. A node beside one that takes no
+/// part in the system, since it depends on others, becomes a corner itself.
+fn adopt(
+    comm: &Comm,
+    mesh: &LocalMesh,
+    matrix: &DistMatrix<3>,
+    dependent: &[u32],
+    parents: &mut [[u32; 2]],
+) {
+    let n_owned = mesh.nodes.n_owned();
+    let mut is_dead = vec![0u8; mesh.nodes.n_local()];
+    for dof in dependent {
+        is_dead[*dof as usize / 3] = 1;
+    }
+    let (owned, ghosts) = is_dead.split_at_mut(n_owned);
+    Halo::new(comm, &mesh.nodes).forward(comm, owned, ghosts, 1);
+    for (node, pair) in parents.iter_mut().enumerate() {
+        if pair.iter().any(|&parent| is_dead[parent as usize] != 0) {
+            *pair = [node as u32; 2];
+        }
+        let local = |parent: u32| matrix.map().local(mesh.nodes.global(parent as usize));
+        *pair = pair.map(|parent| local(parent).unwrap_or(node) as u32);
+    }
+}
+
 /// Collective. Multigrid with the rigid-body modes, over the corners of second-order elements.
 fn multigrid(comm: &Comm, matrix: &DistMatrix<3>, nodes: Nodes) -> Result<Built> {
-    let Nodes { mesh, fixed } = nodes;
+    let Nodes {
+        mesh,
+        fixed,
+        dependent,
+        rotations,
+    } = nodes;
     let coords = &mesh.coords[..mesh.nodes.n_owned()];
-    let near_nullspace = rigid_body_modes(comm, coords, fixed.iter().map(|(dof, _)| *dof));
-    let parents = corner_parents(comm, mesh);
+    let fixed_dofs = fixed.iter().map(|(dof, _)| dof).chain(dependent).copied();
+    let near_nullspace = rigid_body_modes(comm, coords, fixed_dofs, rotations);
+    let parents = corner_parents(comm, mesh).map(|mut parents| {
+        if *matrix.map() != mesh.nodes {
+            adopt(comm, mesh, matrix, dependent, &mut parents);
+        }
+        parents
+    });
     let nodes = NodeData {
         near_nullspace,
         parents: parents.as_deref(),

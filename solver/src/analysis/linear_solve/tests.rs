@@ -104,6 +104,8 @@ fn one_set_up_serves_all_load_cases() {
             let nodes = Nodes {
                 mesh: &model.mesh,
                 fixed: &model.fixed,
+                dependent: &[],
+                rotations: &[],
             };
             let mut solver =
                 LinearSolver::new(comm, matrix, nodes, &options, &mut log).expect("definite");
@@ -148,6 +150,8 @@ fn a_start_near_the_solution_saves_iterations() {
         let nodes = Nodes {
             mesh: &model.mesh,
             fixed: &model.fixed,
+            dependent: &[],
+            rotations: &[],
         };
         let options = SolverOptions::default();
         let mut solver =
@@ -179,6 +183,8 @@ fn auto_factorizes_where_iterations_fail_and_stays_with_the_factor() {
         let nodes = Nodes {
             mesh: &model.mesh,
             fixed: &model.fixed,
+            dependent: &[],
+            rotations: &[],
         };
         let mut solver = LinearSolver::new(comm, matrix, nodes, &few, &mut log).expect("definite");
         for round in 1..=2 {
@@ -224,6 +230,8 @@ fn solve(
     let nodes = Nodes {
         mesh: &model.mesh,
         fixed: &model.fixed,
+        dependent: &[],
+        rotations: &[],
     };
     let rhs = load(&model, [1.0, 0.3, -0.2]);
     let mut x = vec![0.0; rhs.len()];

@@ -423,7 +423,7 @@ mod tests {
                 );
                 let a = DistMatrix::new(comm, nodes, rows.lower, rows.ghost);
                 let fixed = model.fixed.iter().map(|(dof, _)| *dof);
-                let modes = rigid_body_modes(comm, &model.mesh.coords[..n], fixed);
+                let modes = rigid_body_modes(comm, &model.mesh.coords[..n], fixed, &[]);
                 let parents = corner_parents(comm, &model.mesh).expect("second order");
                 let level = coarsen_to_corners(comm, &a, &parents, &modes);
 

@@ -172,7 +172,7 @@ pub(super) fn set_up(comm: &Comm, model: &Model) -> Prepared {
     );
     let matrix = DistMatrix::new(comm, mesh.nodes.clone(), rows.lower, rows.ghost);
     let fixed: Vec<u32> = model.fixed.iter().map(|(dof, _)| *dof).collect();
-    let near_nullspace = rigid_body_modes(comm, &mesh.coords[..n], fixed.iter().copied());
+    let near_nullspace = rigid_body_modes(comm, &mesh.coords[..n], fixed.iter().copied(), &[]);
     let parents = corner_parents(comm, mesh);
     let nodes = NodeData {
         near_nullspace,

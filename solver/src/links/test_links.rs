@@ -1,0 +1,802 @@
+//! Constraints from the case file to the solution, against closed forms and against models without them.
+
+use crate::analysis::linear_static::{Solution, solve};
+use crate::input::{RawMesh, distribute_mesh};
+use crate::links::{ROTATION_ID, free_groups};
+use crate::log::Log;
+use crate::model::Model;
+use crate::resolve::resolve;
+use fem_io::case::{self, Case};
+use fem_mesh::comm::run_threads;
+use fem_mesh::generate::{BoxMesh, generate_slice};
+use fem_mesh::{CellFace, CellType, Comm, Halo, Mesh, Result};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+fn brick(size: [f64; 3], cells: [usize; 3], cell_type: CellType, origin: [f64; 3]) -> Mesh {
+    let spec = BoxMesh {
+        size,
+        cells,
+        cell_type,
+        origin,
+    };
+    generate_slice(&spec, &Comm::alone(), None).unwrap()
+}
+
+/// Meshes side by side that share no node; sets of the k-th get the prefix "a_", "b_", ...
+fn side_by_side(parts: Vec<Mesh>) -> Mesh {
+    let mut whole = Mesh::default();
+    let mut all = Vec::new();
+    for (part, prefix) in parts.into_iter().zip(["a_", "b_", "c_"]) {
+        let (node, cell) = (whole.n_nodes() as u32, whole.n_cells() as u32);
+        for c in 0..part.n_cells() {
+            let nodes: Vec<u32> = part.cells.nodes_of(c).iter().map(|n| n + node).collect();
+            whole.cells.push(part.cells.types[c], &nodes);
+            whole.cell_ids.push(u64::from(cell) + c as u64 + 1);
+            all.push(cell + c as u32);
+        }
+        whole.coords.extend(&part.coords);
+        for (name, faces) in part.sets.faces {
+            let faces = faces.iter().map(|f| CellFace {
+                cell: f.cell + cell,
+                ..*f
+            });
+            whole
+                .sets
+                .faces
+                .insert(format!("{prefix}{name}"), faces.collect());
+        }
+        for (name, nodes) in part.sets.nodes {
+            whole.sets.nodes.insert(
+                format!("{prefix}{name}"),
+                nodes.iter().map(|n| n + node).collect(),
+            );
+        }
+    }
+    whole.node_ids = (1..=whole.n_nodes() as u64).collect();
+    whole.sets.cells.insert("all".to_owned(), all);
+    whole
+}
+
+/// A solution by node numbers of the input, the same on every rank.
+struct Found {
+    place: BTreeMap<u64, [f64; 3]>,
+    u: BTreeMap<u64, [f64; 3]>,
+    reaction: BTreeMap<u64, [f64; 3]>,
+    stress: BTreeMap<u64, [f64; 6]>,
+    solution: Solution,
+    warnings: Vec<String>,
+}
+
+fn parse(text: &str) -> Case {
+    let material =
+        "[mesh]\nfile = \"made.msh\"\n[[material]]\nname = \"m\"\nyoung = 1000.0\ndensity = 2.0\n";
+    let poisson = if text.contains("poisson = ") {
+        ""
+    } else {
+        "poisson = 0.3\n"
+    };
+    let (first, rest) = text.split_once('\n').unwrap();
+    let text = format!("{material}{poisson}{first}\n{rest}\n[solver]\ntolerance = 1e-12\n");
+    case::parse(Path::new("case.toml"), &text).unwrap()
+}
+
+fn model_of(comm: &Comm, mesh: &Mesh, case: &Case) -> Result<(Model, Vec<String>)> {
+    let mesh = if comm.is_root() {
+        mesh.clone()
+    } else {
+        Mesh::default()
+    };
+    let (mesh, _) = distribute_mesh(comm, case, RawMesh::of(mesh))?;
+    let resolved = resolve(comm, case, mesh)?;
+    Ok((resolved.model, resolved.warnings))
+}
+
+fn solve_case(comm: &Comm, mesh: &Mesh, case: &Case) -> Found {
+    let (model, warnings) = model_of(comm, mesh, case).unwrap();
+    let halo = Halo::new(comm, &model.mesh.nodes);
+    assert_eq!(free_groups(comm, &model, &halo), []);
+    let mut log = Log::new(false);
+    let solution = solve(comm, &model, &halo, &case.solver, &mut log).unwrap();
+    assert!(
+        solution.totals.balance_error < 1e-8,
+        "{:?}",
+        solution.totals
+    );
+    let n = model.mesh.nodes.n_owned();
+    let ids = comm.all_gather(&model.mesh.node_ids[..n]).concat();
+    let by_id = |values: &[f64]| -> BTreeMap<u64, [f64; 3]> {
+        let values = comm.all_gather(&values[..3 * n]).concat();
+        ids.iter()
+            .copied()
+            .zip(values.as_chunks::<3>().0.iter().copied())
+            .collect()
+    };
+    let of_node = |node: usize| match solution.tensors.materials_of(node) {
+        [] => [0.0; 6],
+        materials => solution.tensors.stress_at(node, materials[0]),
+    };
+    let stress: Vec<[f64; 6]> = (0..n).map(of_node).collect();
+    let stress = comm.all_gather(&stress).concat();
+    Found {
+        place: by_id(model.mesh.coords.as_flattened()),
+        u: by_id(&solution.displacement),
+        reaction: by_id(&solution.reaction),
+        stress: ids.iter().copied().zip(stress).collect(),
+        solution,
+        warnings,
+    }
+}
+
+/// Runs `check` on the solution on 1 to 4 ranks.
+fn on_ranks(mesh: &Mesh, text: &str, check: impl Fn(&Found) + Sync) {
+    let case = parse(text);
+    for n_ranks in 1..=4 {
+        run_threads(n_ranks, |comm| check(&solve_case(comm, mesh, &case)));
+    }
+}
+
+fn assert_near(a: [f64; 3], b: [f64; 3], tolerance: f64, what: &str) {
+    for i in 0..3 {
+        assert!(
+            (a[i] - b[i]).abs() <= tolerance,
+            "{what}: {a:?} is not {b:?}"
+        );
+    }
+}
+
+/// Rollers on three planes and traction 10 along x: stress 10, nothing else.
+const PULL: &str = "
+[[constraint]]
+on = \"a_xmin\"
+displacement = [0.0, \"free\", \"free\"]
+[[constraint]]
+on = [\"a_ymin\", \"b_ymin\"]
+displacement = [\"free\", 0.0, \"free\"]
+[[constraint]]
+on = [\"a_zmin\", \"b_zmin\"]
+displacement = [\"free\", \"free\", 0.0]
+[[load]]
+on = \"b_xmax\"
+traction = [10.0, 0.0, 0.0]
+";
+
+/// Two bars of 2 x 1 x 1 end to end; the second begins `gap` later.
+fn two_bars(cells: [[usize; 3]; 2], cell_type: CellType, gap: f64) -> Mesh {
+    let a = brick([2.0, 1.0, 1.0], cells[0], cell_type, [0.0; 3]);
+    let b = brick([2.0, 1.0, 1.0], cells[1], cell_type, [2.0 + gap, 0.0, 0.0]);
+    side_by_side(vec![a, b])
+}
+
+/// Largest error of the stress of [`PULL`], relative to it.
+fn stress_error(found: &Found) -> f64 {
+    let expected = [10.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let errors = found
+        .stress
+        .values()
+        .flat_map(|s| (0..6).map(|k| (s[k] - expected[k]).abs()));
+    errors.fold(0.0, f64::max) / 10.0
+}
+
+#[test]
+fn a_tie_of_matching_or_nested_meshes_passes_constant_stress_on_exactly() {
+    let tie = format!("[[tie]]\nslave = \"b_xmin\"\nmaster = \"a_xmax\"\n{PULL}");
+    for (cells, cell_type) in [
+        ([[2, 2, 2], [3, 2, 2]], CellType::Hex8),
+        ([[2, 2, 2], [3, 4, 6]], CellType::Hex8),
+        ([[1, 2, 1], [1, 2, 1]], CellType::Hex20),
+        ([[1, 2, 1], [1, 2, 1]], CellType::Tet10),
+    ] {
+        on_ranks(&two_bars(cells, cell_type, 0.0), &tie, |found| {
+            let error = stress_error(found);
+            assert!(error < 1e-8, "{cell_type} {cells:?}: {error}");
+            // On the rollers both sides are held.
+            let dropped = found
+                .warnings
+                .iter()
+                .filter(|w| w.contains("follow from others"));
+            assert_eq!(dropped.count(), 1, "{:?}", found.warnings);
+            for (id, x) in &found.place {
+                let expected = [0.01 * x[0], -0.003 * x[1], -0.003 * x[2]];
+                assert_near(found.u[id], expected, 1e-10, "displacement");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_tie_of_any_meshes_passes_constant_stress_on_nearly() {
+    let tie = format!("[[tie]]\nslave = \"b_xmin\"\nmaster = \"a_xmax\"\n{PULL}");
+    for (cells, cell_type, tolerance) in [
+        ([[3, 2, 2], [4, 3, 3]], CellType::Hex8, 0.25),
+        ([[3, 3, 3], [4, 2, 2]], CellType::Hex8, 0.8),
+        ([[2, 2, 2], [2, 3, 3]], CellType::Hex20, 0.25),
+    ] {
+        on_ranks(&two_bars(cells, cell_type, 0.0), &tie, |found| {
+            let error = stress_error(found);
+            assert!(
+                error > 1e-6 && error < tolerance,
+                "{cell_type} {cells:?}: {error}"
+            );
+        });
+    }
+}
+
+#[test]
+fn a_tie_closes_a_gap_only_if_it_may() {
+    let mesh = two_bars([[2, 2, 2], [2, 2, 2]], CellType::Hex8, 0.01);
+    let tie =
+        |more: &str| format!("[[tie]]\nslave = \"b_xmin\"\nmaster = \"a_xmax\"\n{more}\n{PULL}");
+    on_ranks(&mesh, &tie("position_tolerance = 0.02"), |found| {
+        assert!(found.place.values().all(|x| x[0] != 2.01));
+        assert!(stress_error(found) < 1e-8);
+    });
+    on_ranks(
+        &mesh,
+        &tie("position_tolerance = 0.02\nadjust = false"),
+        |found| {
+            assert!(found.place.values().any(|x| x[0] == 2.01));
+            // Both bars are stretched alike, whatever is between.
+            assert!(stress_error(found) < 1e-8);
+        },
+    );
+    let case = parse(&tie("position_tolerance = 0.005"));
+    run_threads(2, |comm| {
+        let error = model_of(comm, &mesh, &case).unwrap_err().to_string();
+        assert!(
+            error.contains("no slave node of the [[tie]] is within 5.000e-3"),
+            "{error}"
+        );
+    });
+}
+
+/// A bar of 4 x 1 x 1 clamped at x = 0 whose other end hangs on a reference node; Poisson's ratio 0, so that bending with a
+/// plane end is exact in elements of second order: rotation M L / (E I), deflection its half times L.
+fn bent_bar(coupling: &str, at: [f64; 3], load: &str) -> (Mesh, String) {
+    let mesh = side_by_side(vec![brick(
+        [4.0, 1.0, 1.0],
+        [3, 2, 2],
+        CellType::Hex20,
+        [0.0; 3],
+    )]);
+    let text = format!(
+        "poisson = 0.0
+[[node]]
+number = 5000
+at = {at:?}
+name = \"tip\"
+{coupling}
+reference = \"tip\"
+on = \"a_xmax\"
+[[constraint]]
+on = \"a_xmin\"
+displacement = [0.0, 0.0, 0.0]
+{load}"
+    );
+    (mesh, text)
+}
+
+#[test]
+fn a_moment_on_a_rigid_or_distributing_end_bends_the_bar_as_a_beam() {
+    let moment = 0.7;
+    let load = format!("[[load]]\non = \"tip\"\nmoment = [0.0, {moment}, 0.0]");
+    let rotation = moment * 4.0 / (1000.0 / 12.0);
+    for coupling in [
+        "[[coupling]]\nkind = \"kinematic\"",
+        "[[coupling]]\nkind = \"distributing\"",
+        "[[rigid_body]]",
+    ] {
+        // At the middle of the end, and beside it.
+        for at in [[4.0, 0.5, 0.5], [4.5, 1.0, 2.5]] {
+            let (mesh, text) = bent_bar(coupling, at, &load);
+            on_ranks(&mesh, &text, |found| {
+                let turned = found.u[&(ROTATION_ID + 5000)];
+                assert_near(turned, [0.0, rotation, 0.0], 1e-9, coupling);
+                let tip = [
+                    rotation * (at[2] - 0.5),
+                    0.0,
+                    -rotation * (at[0] - 4.0) - 0.5 * rotation * 4.0,
+                ];
+                assert_near(found.u[&5000], tip, 1e-9, coupling);
+                for (id, x) in found.place.iter().filter(|(id, _)| **id < 5000) {
+                    let kappa = rotation / 4.0;
+                    let expected = [kappa * x[0] * (x[2] - 0.5), 0.0, -0.5 * kappa * x[0] * x[0]];
+                    assert_near(found.u[id], expected, 1e-9, coupling);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_prescribed_rotation_needs_the_moment_of_the_beam() {
+    let load = "[[constraint]]\non = \"tip\"\nrotation = [\"free\", 0.02, \"free\"]";
+    for coupling in [
+        "[[coupling]]\nkind = \"kinematic\"",
+        "[[coupling]]\nkind = \"distributing\"",
+    ] {
+        let (mesh, text) = bent_bar(coupling, [4.0, 0.5, 0.5], load);
+        on_ranks(&mesh, &text, |found| {
+            let moment = found.reaction[&(ROTATION_ID + 5000)];
+            assert_near(
+                moment,
+                [0.0, 0.02 * 1000.0 / 12.0 / 4.0, 0.0],
+                1e-8,
+                coupling,
+            );
+        });
+    }
+}
+
+#[test]
+fn forces_and_moments_of_a_reference_arrive_whole() {
+    let (at, force, moment) = ([5.0, -1.0, 2.0], [1.0, -2.0, 0.5], [0.3, -0.4, 0.9]);
+    let load = format!(
+        "[[load]]\non = \"tip\"\nforce = {force:?}\n[[load]]\non = \"tip\"\nmoment = {moment:?}"
+    );
+    for coupling in [
+        "[[coupling]]\nkind = \"kinematic\"",
+        "[[coupling]]\nkind = \"distributing\"",
+        "[[rigid_body]]",
+    ] {
+        let (mesh, text) = bent_bar(coupling, at, &load);
+        on_ranks(&mesh, &text, |found| {
+            let mut sum = [0.0; 3];
+            let mut turn = [0.0; 3];
+            for (id, r) in found.reaction.iter().filter(|(id, _)| **id < 5000) {
+                let x = found.place[id];
+                for i in 0..3 {
+                    let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+                    sum[i] -= r[i];
+                    turn[i] -= x[j] * r[k] - x[k] * r[j];
+                }
+            }
+            assert_near(sum, force, 1e-8, coupling);
+            let about_origin = [0, 1, 2].map(|i| {
+                let (j, k) = ((i + 1) % 3, (i + 2) % 3);
+                moment[i] + at[j] * force[k] - at[k] * force[j]
+            });
+            assert_near(turn, about_origin, 1e-7, coupling);
+            for i in 0..3 {
+                assert!((found.solution.totals.load_sum[i] - force[i]).abs() < 1e-12);
+            }
+        });
+    }
+}
+
+/// The bar of [`bent_bar`] turned about z by `angle` about the origin.
+fn turned(mesh: &Mesh, angle: f64) -> Mesh {
+    let (s, c) = angle.sin_cos();
+    let mut mesh = mesh.clone();
+    for x in &mut mesh.coords {
+        *x = [c * x[0] - s * x[1], s * x[0] + c * x[1], x[2]];
+    }
+    mesh
+}
+
+#[test]
+fn a_model_with_local_systems_is_the_model_turned() {
+    let straight = side_by_side(vec![brick(
+        [3.0, 1.0, 1.0],
+        [3, 2, 2],
+        CellType::Hex8,
+        [0.0; 3],
+    )]);
+    let supports = "
+[[constraint]]
+on = \"a_xmin\"
+displacement = [0.0, \"free\", \"free\"]
+[[constraint]]
+on = \"a_ymin\"
+displacement = [\"free\", 0.001, \"free\"]
+[[constraint]]
+on = \"a_zmin\"
+displacement = [\"free\", \"free\", 0.0]
+[[set]]
+name = \"corner\"
+nodes_in_box = { min = [MIN], max = [MAX] }
+[[load]]
+on = \"corner\"
+force = [1.0, 0.5, 0.25]
+";
+    let angle = 0.4_f64;
+    let (s, c) = angle.sin_cos();
+    let corner = |x: [f64; 3]| {
+        let text = |d: f64| x.map(|v| (v + d).to_string()).join(", ");
+        supports
+            .replace("MIN", &text(-1e-6))
+            .replace("MAX", &text(1e-6))
+    };
+    let plain = parse(&corner([3.0, 1.0, 1.0]));
+    let tip = [3.0 * c - s, 3.0 * s + c, 1.0];
+    let local = format!(
+        "[[transform]]\non = \"all\"\nkind = \"rectangular\"\na = [{c}, {s}, 0.0]\nb = [{}, {c}, 0.0]\n{}",
+        -s,
+        corner(tip)
+    );
+    let expected = Mutex::new(None);
+    run_threads(1, |comm| {
+        let found = solve_case(comm, &straight, &plain);
+        *expected.lock().unwrap() = Some((found.u, found.reaction));
+    });
+    let (u, reaction) = expected.into_inner().unwrap().unwrap();
+    on_ranks(&turned(&straight, angle), &local, |found| {
+        let turn = |v: [f64; 3]| [c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]];
+        for (id, value) in &u {
+            assert_near(found.u[id], turn(*value), 1e-9, "displacement");
+            assert_near(found.reaction[id], turn(reaction[id]), 1e-7, "reaction");
+        }
+    });
+}
+
+/// A ring of `n` bricks around, from radius 1 to 2, or a sector of it; nodes on the borders of the sector are those of
+/// the sets "low" and "high".
+fn ring(n: usize, around: usize) -> Mesh {
+    let (n_radial, is_closed) = (3, n == around);
+    let columns = if is_closed { n } else { n + 1 };
+    let mut mesh = Mesh::default();
+    let node =
+        |i: usize, j: usize, k: usize| ((k * columns + j % columns) * (n_radial + 1) + i) as u32;
+    for k in 0..2 {
+        for j in 0..columns {
+            for i in 0..=n_radial {
+                let r = 1.0 + i as f64 / n_radial as f64;
+                let phi = std::f64::consts::TAU * j as f64 / around as f64;
+                mesh.coords
+                    .push([r * phi.cos(), r * phi.sin(), 0.3 * k as f64]);
+            }
+        }
+    }
+    for j in 0..n {
+        for i in 0..n_radial {
+            let ring = |k: usize| {
+                [
+                    node(i, j, k),
+                    node(i + 1, j, k),
+                    node(i + 1, j + 1, k),
+                    node(i, j + 1, k),
+                ]
+            };
+            mesh.cells
+                .push(CellType::Hex8, &[ring(0), ring(1)].concat());
+        }
+    }
+    let n_nodes = mesh.n_nodes() as u32;
+    mesh.node_ids = (1..=u64::from(n_nodes)).collect();
+    mesh.cell_ids = (1..=mesh.n_cells() as u64).collect();
+    mesh.sets
+        .cells
+        .insert("all".to_owned(), (0..mesh.n_cells() as u32).collect());
+    mesh.sets
+        .nodes
+        .insert("bottom".to_owned(), (0..n_nodes / 2).collect());
+    let inner = (0..n_nodes).filter(|node| node % (n_radial as u32 + 1) == 0);
+    mesh.sets.nodes.insert("inner".to_owned(), inner.collect());
+    let faces = |cells: std::ops::Range<usize>, face: u8| {
+        cells
+            .map(|c| CellFace {
+                cell: c as u32,
+                face,
+            })
+            .collect()
+    };
+    mesh.sets
+        .faces
+        .insert("low".to_owned(), faces(0..n_radial, 2));
+    mesh.sets.faces.insert(
+        "high".to_owned(),
+        faces((n - 1) * n_radial..n * n_radial, 4),
+    );
+    mesh
+}
+
+#[test]
+fn a_sector_of_a_rotating_ring_deforms_as_the_whole() {
+    let text = "
+[[transform]]
+on = \"inner\"
+kind = \"cylindrical\"
+a = [0.0, 0.0, 0.0]
+b = [0.0, 0.0, 1.0]
+[[constraint]]
+on = \"bottom\"
+displacement = [\"free\", \"free\", 0.0]
+[[constraint]]
+on = \"inner\"
+displacement = [\"free\", 0.0, \"free\"]
+[[load]]
+on = \"all\"
+centrifugal = { axis = [0, 0, 1], omega = 3.0 }
+";
+    let whole = Mutex::new(None);
+    run_threads(1, |comm| {
+        let found = solve_case(comm, &ring(24, 24), &parse(text));
+        *whole.lock().unwrap() = Some((found.place, found.u));
+    });
+    let (place, u) = whole.into_inner().unwrap().unwrap();
+    for slave in ["low", "high"] {
+        let master = if slave == "low" { "high" } else { "low" };
+        let cyclic = format!(
+            "[[cyclic_symmetry]]\nslave = \"{slave}\"\nmaster = \"{master}\"\naxis = [0, 0, 2]\nn_sectors = 12\n{text}"
+        );
+        on_ranks(&ring(2, 24), &cyclic, |found| {
+            for (id, x) in &found.place {
+                let same = place
+                    .iter()
+                    .find(|(_, y)| (0..3).all(|i| (x[i] - y[i]).abs() < 1e-9));
+                let (other, _) = same.expect("a node of the whole");
+                assert_near(found.u[id], u[other], 1e-9, "displacement");
+            }
+            let radial = found.u[&1][0];
+            assert!(radial > 1e-3, "the ring widens: {radial}");
+        });
+    }
+}
+
+#[test]
+fn equations_by_number_set_and_constant_hold() {
+    let mesh = side_by_side(vec![brick(
+        [2.0, 1.0, 1.0],
+        [2, 2, 2],
+        CellType::Hex8,
+        [0.0; 3],
+    )]);
+    let text = "
+[[equation]]
+terms = [{ node = 3, component = \"x\" }, { node = 12, component = \"y\", coefficient = -2.0 }, { node = 21, component = \"z\" }]
+constant = 0.05
+[[equation]]
+terms = [{ node = 12, component = \"y\" }, { node = 27, component = \"y\", coefficient = -1.0 }]
+[[equation]]
+terms = [{ node = \"end\", component = \"z\" }, { node = 15, component = \"z\", coefficient = -1.0 }]
+[[set]]
+name = \"end\"
+nodes_in_box = { min = [2.0, 0.0, 0.0], max = [2.0, 1.0, 0.0] }
+[[constraint]]
+on = \"a_xmin\"
+displacement = [0.0, 0.0, 0.0]
+[[load]]
+on = \"end\"
+force = [0.0, 0.0, 1.0]
+";
+    on_ranks(&mesh, text, |found| {
+        let u = |id: u64| found.u[&id];
+        assert!((u(3)[0] - 2.0 * u(12)[1] + u(21)[2] - 0.05).abs() < 1e-10);
+        assert!((u(12)[1] - u(27)[1]).abs() < 1e-12);
+        for id in [3, 6, 9] {
+            assert!((u(id)[2] - u(15)[2]).abs() < 1e-12);
+        }
+        // 2 y - z is held against the ground.
+        assert!(found.solution.totals.constraint_sum.is_some());
+    });
+}
+
+#[test]
+fn points_stay_in_their_plane_on_their_line_and_at_their_distance() {
+    let mesh = side_by_side(vec![brick(
+        [2.0, 1.0, 1.0],
+        [2, 2, 2],
+        CellType::Hex8,
+        [0.0; 3],
+    )]);
+    let held = "[[constraint]]\non = \"a_xmin\"\ndisplacement = [0.0, 0.0, 0.0]\n[[load]]\non = \"a_ymax\"\ntraction = [3.0, 1.0, 2.0]\n";
+    // The end x = 2 has the nodes 3, 6, ..., 27.
+    let normal = |found: &Found, ids: [u64; 4]| {
+        let x = ids.map(|id| nalgebra::Vector3::from(found.place[&id]));
+        let u = ids.map(|id| nalgebra::Vector3::from(found.u[&id]));
+        let volume = |k: usize| {
+            let mut edges = [1, 2, 3].map(|i| x[i] - x[0]);
+            edges[k] = u[k + 1] - u[0];
+            edges[0].cross(&edges[1]).dot(&edges[2])
+        };
+        (0..3).map(volume).sum::<f64>()
+    };
+    on_ranks(
+        &mesh,
+        &format!("[[mpc]]\nkind = \"plane\"\nnodes = [3, 9, 21, 27, 15]\n{held}"),
+        |found| {
+            assert!(normal(found, [3, 9, 21, 27]).abs() < 1e-10);
+            assert!(normal(found, [3, 9, 21, 15]).abs() < 1e-10);
+        },
+    );
+    on_ranks(
+        &mesh,
+        &format!("[[mpc]]\nkind = \"straight\"\nnodes = [3, 27, 15]\n{held}"),
+        |found| {
+            let middle = [0, 1, 2].map(|i| 0.5 * (found.u[&3][i] + found.u[&27][i]));
+            let off = [0, 1, 2].map(|i| found.u[&15][i] - middle[i]);
+            assert!(off[0].abs() < 1e-11 && (off[1] - off[2]).abs() < 1e-11);
+        },
+    );
+    on_ranks(
+        &mesh,
+        &format!("[[mpc]]\nkind = \"beam\"\nnodes = [3, 27]\n{held}"),
+        |found| {
+            let stretch: f64 = (1..3).map(|i| found.u[&27][i] - found.u[&3][i]).sum();
+            assert!(stretch.abs() < 1e-11, "{stretch}");
+        },
+    );
+}
+
+#[test]
+fn contradictions_and_mistakes_are_named() {
+    let mesh = side_by_side(vec![brick(
+        [2.0, 1.0, 1.0],
+        [2, 2, 2],
+        CellType::Hex8,
+        [0.0; 3],
+    )]);
+    let held = "[[constraint]]\non = \"a_xmin\"\ndisplacement = [0.0, 0.0, 0.0]\n";
+    let equation = |terms: &str, constant: f64| {
+        format!("[[equation]]\nterms = [{terms}]\nconstant = {constant}\n")
+    };
+    let twice = format!(
+        "{}{}{held}",
+        equation(
+            "{ node = 3, component = \"x\" }, { node = 6, component = \"x\" }",
+            0.0
+        ),
+        equation(
+            "{ node = 3, component = \"x\" }, { node = 6, component = \"x\" }",
+            1.0
+        )
+    );
+    for (text, expected) in [
+        (
+            twice,
+            "an equation of the [[equation]] at node 3 contradicts other constraints",
+        ),
+        (
+            format!("{}{held}", equation("{ node = 1, component = \"x\" }", 0.5)),
+            "at node 1 contradicts",
+        ),
+        (
+            format!(
+                "{}{held}",
+                equation("{ node = 99, component = \"x\" }", 0.0)
+            ),
+            "there is no node 99",
+        ),
+        (
+            format!(
+                "{}{held}",
+                equation("{ node = 3, component = \"rx\" }", 0.0)
+            ),
+            "node 3 has no rotation",
+        ),
+        (
+            format!("[[load]]\non = \"a_xmax\"\nforce = [1, 0, 0]\n[[node]]\nnumber = 7\n{held}"),
+            "the mesh has no node 7 in no element",
+        ),
+        (
+            format!(
+                "[[node]]\nnumber = 700\nat = [0, 0, 0]\nname = \"far\"\n[[load]]\non = \"far\"\nforce = [1, 0, 0]\n{held}"
+            ),
+            "a load acts on node 700, which is in no element",
+        ),
+    ] {
+        let case = parse(&format!("\n{text}"));
+        for n_ranks in [1, 3] {
+            run_threads(n_ranks, |comm| {
+                let error = model_of(comm, &mesh, &case).unwrap_err().to_string();
+                assert!(error.contains(expected), "{error}");
+            });
+        }
+    }
+}
+
+#[test]
+fn tied_parts_are_held_and_hinges_are_found() {
+    let mesh = two_bars([[2, 2, 2], [2, 2, 2]], CellType::Hex8, 0.0);
+    let clamped = "[[constraint]]\non = \"a_xmin\"\ndisplacement = [0.0, 0.0, 0.0]\n[[load]]\non = \"b_xmax\"\ntraction = [0.0, 0.0, 1.0]\n";
+    let motions = |text: String| {
+        let found = Mutex::new(Vec::new());
+        let case = parse(&format!("\n{text}"));
+        for n_ranks in 1..=3 {
+            run_threads(n_ranks, |comm| {
+                let (model, _) = model_of(comm, &mesh, &case).unwrap();
+                let halo = Halo::new(comm, &model.mesh.nodes);
+                let free = free_groups(comm, &model, &halo);
+                let names: Vec<String> = free.into_iter().flat_map(|body| body.motions).collect();
+                found.lock().unwrap().push(names);
+            });
+        }
+        let found = found.into_inner().unwrap();
+        assert!(found.iter().all(|names| *names == found[0]));
+        found[0].clone()
+    };
+    let tie = "[[tie]]\nslave = \"b_xmin\"\nmaster = \"a_xmax\"\n";
+    assert_eq!(motions(format!("{tie}{clamped}")), [] as [&str; 0]);
+    // A hinge: the edge z = 0 of the second bar follows that of the first.
+    let edges = "
+[[set]]
+name = \"edge\"
+nodes_in_box = { min = [2.0, 0.0, 0.0], max = [2.0, 1.0, 0.0] }
+[[tie]]
+slave = \"edge\"
+master = \"a_xmax\"
+position_tolerance = 1e-3
+";
+    // The edge holds nodes of both bars; those of the first are nodes of the face itself.
+    assert_eq!(motions(format!("{edges}{clamped}")), ["rotation about y"]);
+}
+
+/// Iterations of a cube of `n`^3 elements and of the same cube tied of two halves, with equations between opposite
+/// sides, and with a rigid end.
+fn iterations(n: usize, n_ranks: usize) -> [usize; 4] {
+    let whole = side_by_side(vec![brick([1.0; 3], [n; 3], CellType::Hex8, [0.0; 3])]);
+    let half = |x: f64| {
+        brick(
+            [0.5, 1.0, 1.0],
+            [n / 2, n, n],
+            CellType::Hex8,
+            [x, 0.0, 0.0],
+        )
+    };
+    let halves = side_by_side(vec![half(0.0), half(0.5)]);
+    let held = "[[constraint]]\non = \"a_xmin\"\ndisplacement = [0.0, 0.0, 0.0]\n[[load]]\non = \"END\"\ntraction = [1.0, 0.0, 3.0]\n";
+    let plain = held.replace("END", "a_xmax");
+    let sides: String = (["ymin", "ymax"].iter().zip([0, 1]))
+        .map(|(name, y)| format!("[[set]]\nname = \"{name}\"\nnodes_in_box = {{ min = [0.01, {y}, 0], max = [1, {y}, 1] }}\n"))
+        .collect();
+    let equation = |component: &str| {
+        format!(
+            "[[equation]]\nterms = [{{ node = \"ymax\", component = \"{component}\" }}, {{ node = \"ymin\", component = \"{component}\", coefficient = -1.0 }}]\n"
+        )
+    };
+    let laden = format!(
+        "{}{}{}{sides}{plain}",
+        equation("x"),
+        equation("y"),
+        equation("z")
+    );
+    let tied = format!(
+        "[[tie]]\nslave = \"b_xmin\"\nmaster = \"a_xmax\"\n{}",
+        held.replace("END", "b_xmax")
+    );
+    let rigid = format!(
+        "[[node]]\nnumber = 900000\nat = [1.0, 0.5, 0.5]\n[[rigid_body]]\nreference = 900000\non = \"a_xmax\"\n{plain}"
+    );
+    let models = [
+        (&whole, plain),
+        (&halves, tied),
+        (&whole, laden),
+        (&whole, rigid),
+    ];
+    models.map(|(mesh, text)| {
+        let mut case = parse(&format!("\n{text}"));
+        case.solver.method = case::Method::Cg;
+        case.solver.tolerance = 1e-8;
+        let n = Mutex::new(0);
+        run_threads(n_ranks, |comm| {
+            let found = solve_case(comm, mesh, &case);
+            *n.lock().unwrap() = found.solution.solved.report.iterations;
+        });
+        n.into_inner().unwrap()
+    })
+}
+
+fn assert_speed_kept(n: usize, n_ranks: usize) {
+    let [plain, others @ ..] = iterations(n, n_ranks);
+    eprintln!("{n}^3 on {n_ranks} ranks: plain {plain}, tied, laden, rigid {others:?}");
+    for other in others {
+        assert!(
+            other as f64 <= 1.3 * plain as f64,
+            "{plain}: {others:?} on {n_ranks}"
+        );
+    }
+}
+
+#[test]
+fn multigrid_keeps_its_speed() {
+    assert_speed_kept(10, 1);
+    assert_speed_kept(10, 3);
+}
+
+#[test]
+#[ignore = "takes minutes without optimization"]
+fn multigrid_keeps_its_speed_in_a_larger_cube() {
+    assert_speed_kept(24, 1);
+    assert_speed_kept(24, 2);
+}
