@@ -182,12 +182,21 @@ impl Reader {
             };
             let mut sets: Vec<String> = Vec::new();
             for (elements, _) in sections {
-                let set = self.source.element_set(&Elements::Set(elements));
+                let elements = Elements::Set(elements);
+                if self.source.element_ids(&elements).is_empty() {
+                    self.note(format!(
+                        "material `{name}` is given to a set without elements"
+                    ));
+                    continue;
+                }
+                let set = self.source.element_set(&elements);
                 if !sets.contains(&set) {
                     sets.push(set);
                 }
             }
-            self.write_material(toml, k, &sets, place)?;
+            if !sets.is_empty() {
+                self.write_material(toml, k, &sets, place)?;
+            }
         }
         Ok(())
     }
