@@ -237,7 +237,7 @@ fn cooks_membrane() {
     let tip = |kind| problem.displacement(kind, 2, |x| x == [1.0, 0.5, 0.0])[1];
     assert_within(tip(FULL_HEX8), 21.8213, 1e-3, "Cook, hex8");
     // 23.96 by refinement.
-    assert_within(tip(MODES_HEX8), 23.96, 0.01, "Cook, incompatible modes");
+    assert_within(tip(MODES_HEX8), 23.96, 0.015, "Cook, incompatible modes");
     for kind in [
         FULL_HEX20,
         REDUCED_HEX20,

@@ -62,6 +62,15 @@ fn bumped(x: [f64; 3]) -> [f64; 3] {
     [x[0] + 0.08 * bump, x[1] - 0.06 * bump, x[2] + 0.05 * bump]
 }
 
+/// Collective. A unit cube of eight bricks cut into cells of the type, distorted where its quadrature is exact on curved
+/// cells.
+fn block(comm: &Comm, cell_type: CellType) -> LocalMesh {
+    let is_exact = cell_type.order() == 1 || matches!(cell_type, CellType::Tet10 | CellType::Hex20);
+    mesh(comm, cell_type, [2; 3], |x| {
+        if is_exact { bumped(x) } else { x }
+    })
+}
+
 fn resolved(comm: &Comm, mesh: LocalMesh, keys: &str) -> Model {
     let text = format!("[mesh]\nfile = \"a.msh\"\n{keys}");
     let case = parse(Path::new("case.toml"), &text).unwrap();
@@ -133,7 +142,7 @@ fn an_off_axis_ply_in_tension_stretches_contracts_and_shears() {
     );
     for cell_type in CellType::SOLIDS {
         on_1_to_4_ranks(|comm| {
-            let model = resolved(comm, mesh(comm, cell_type, [2; 3], bumped), &keys);
+            let model = resolved(comm, block(comm, cell_type), &keys);
             let u = |[x, y, z]: [f64; 3]| [xx * x + xy * y, yy * y, zz * z].map(|u| u * stress);
             let exact = [stress, 0.0, 0.0, 0.0, 0.0, 0.0];
             assert_state(&model, &solved(comm, &model), u, |_| exact, [1e-12, 1e-10]);
@@ -165,11 +174,7 @@ fn a_strained_anisotropic_block_has_the_stress_of_its_21_terms() {
                 2.0, 2.1, 2.2, 2.3, 4.4, 2.5, 2.6, 2.7, 2.8, 2.9, 5.0]\n";
     for cell_type in CellType::SOLIDS {
         on_1_to_4_ranks(|comm| {
-            let mut model = resolved(
-                comm,
-                mesh(comm, cell_type, [2; 3], bumped),
-                &[keys, HELD].concat(),
-            );
+            let mut model = resolved(comm, block(comm, cell_type), &[keys, HELD].concat());
             for (dof, value) in &mut model.fixed {
                 *value = u(model.mesh.coords[*dof as usize / 3])[*dof as usize % 3];
             }
@@ -232,7 +237,7 @@ fn a_tube_of_cylindrical_orthotropy_under_pressure() {
          [[load]]\non = \"xmin\"\npressure = {p}\n"
     );
     on_1_to_4_ranks(|comm| {
-        let model = resolved(comm, ring(comm, [12, 8, 1], |r| a + (b - a) * r), &keys);
+        let model = resolved(comm, ring(comm, [14, 8, 1], |r| a * (b / a).powf(r)), &keys);
         let solution = solved(comm, &model);
         for (node, &x) in model.mesh.coords.iter().enumerate() {
             let r = x[0].hypot(x[1]);
@@ -248,7 +253,7 @@ fn a_tube_of_cylindrical_orthotropy_under_pressure() {
                 up * radial(k, r) + down * radial(-k, r),
                 up * hoop(k, r) + down * hoop(-k, r),
             );
-            assert!((s_r - e_r).abs() < 0.02 * p, "{s_r} for {e_r} at {r}");
+            assert!((s_r - e_r).abs() < 0.03 * p, "{s_r} for {e_r} at {r}");
             assert!(
                 (s_t - e_t).abs() < 0.02 * e_t.abs(),
                 "{s_t} for {e_t} at {r}"
@@ -271,7 +276,7 @@ fn a_block_heated_in_a_rigid_mold_and_one_heated_free() {
     let [held, free] = [HELD, DETERMINATE].map(|supports| [HOT_STEEL, heat, supports].concat());
     for cell_type in CellType::SOLIDS {
         on_1_to_4_ranks(|comm| {
-            let mesh = mesh(comm, cell_type, [2; 3], bumped);
+            let mesh = block(comm, cell_type);
             let model = resolved(comm, mesh.clone(), &held);
             let exact = [stress, stress, stress, 0.0, 0.0, 0.0];
             let solution = solved(comm, &model);
@@ -355,20 +360,23 @@ fn initial_stress_and_strain_relax_in_a_free_block_and_stay_in_a_held_one() {
     let blocked = [-2.4, -0.8, -0.8, 0.0, 0.0, 0.0];
     for cell_type in CellType::SOLIDS {
         on_1_to_4_ranks(|comm| {
-            let block = |keys: &[&str]| {
-                let mesh = mesh(comm, cell_type, [2; 3], bumped);
-                let model = resolved(comm, mesh, &[&[steel][..], keys].concat().concat());
+            let solved_block = |keys: &[&str]| {
+                let model = resolved(
+                    comm,
+                    block(comm, cell_type),
+                    &[&[steel][..], keys].concat().concat(),
+                );
                 let solution = solved(comm, &model);
                 (model, solution)
             };
             let tight = [1e-13, 1e-11];
-            let (model, free) = block(&[stressed, DETERMINATE]);
+            let (model, free) = solved_block(&[stressed, DETERMINATE]);
             let u = |x: [f64; 3]| [0, 1, 2].map(|i| relaxed[i] * x[i]);
             assert_state(&model, &free, u, |_| [0.0; 6], tight);
-            let (model, held) = block(&[stressed, HELD]);
+            let (model, held) = solved_block(&[stressed, HELD]);
             let exact = [2.0, -1.0, 0.5, 0.0, 0.0, 0.0];
             assert_state(&model, &held, |_| [0.0; 3], |_| exact, tight);
-            let (model, free) = block(&[strained, DETERMINATE]);
+            let (model, free) = solved_block(&[strained, DETERMINATE]);
             assert_state(
                 &model,
                 &free,
@@ -377,7 +385,7 @@ fn initial_stress_and_strain_relax_in_a_free_block_and_stay_in_a_held_one() {
                 tight,
             );
             assert!(free.totals.strain_energy.abs() < 1e-15);
-            let (model, held) = block(&[strained, HELD]);
+            let (model, held) = solved_block(&[strained, HELD]);
             assert_state(&model, &held, |_| [0.0; 3], |_| blocked, tight);
         });
     }

@@ -102,6 +102,13 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
             )?;
         }
     }
+    for print in &case.prints {
+        let (set, purpose) = (
+            std::slice::from_ref(&print.set),
+            SetUse::of_print(print.kind),
+        );
+        find_all(case, sets, set, purpose, print.place)?;
+    }
     Ok(warnings(case, sets))
 }
 

@@ -127,7 +127,8 @@ impl<'a> Conditions<'a> {
         self.of_cells.get(cell).copied().unwrap_or_default()
     }
 
-    fn orientation(&self, cell: usize) -> Option<&'a Orientation> {
+    /// Axes of the material of a cell; `None` for the global ones.
+    pub fn orientation(&self, cell: usize) -> Option<&'a Orientation> {
         let index = self.model.cell_orientation.get(cell)?;
         (*index != GLOBAL_AXES).then(|| &self.model.orientations[usize::from(*index)])
     }

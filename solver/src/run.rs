@@ -11,8 +11,8 @@ use crate::parallel::{self, Parallelism};
 use crate::post::Location;
 use crate::resolve::{Names, Resolved, resolve};
 use crate::restraint::{FreeBody, free_bodies, loads_do_nothing};
-use crate::{input, output, probes};
-use fem_io::atomic::prepare_directory;
+use crate::{input, output, printed, probes};
+use fem_io::atomic::{prepare_directory, write_text_atomically};
 use fem_io::case::{self, AnalysisKind, Case, MeshSource, Partitioner};
 use fem_io::deck;
 use fem_io::mesh_file::MeshFile;
@@ -136,18 +136,30 @@ fn run_static(
     solution.describe(summary);
     require_convergence(&solution, case)?;
     warn_of_large_displacement(comm, model, &solution, log);
+    let names = Names {
+        catalog: &prepared.resolved.catalog,
+        mesh: &model.mesh,
+    };
     log.phase("recover", "probes", |_| {
-        let names = Names {
-            catalog: &prepared.resolved.catalog,
-            mesh: &model.mesh,
-        };
         let points = &prepared.probe_points;
         summary.probes = probes::evaluate(comm, case, &names, model, points, &solution);
         probes::find_peaks(comm, model, &solution, summary);
     });
     log.phase("write", "write results", |_| {
         let part = output::part_data(comm, &case.output.fields, model, &solution);
-        write_results(comm, directory, &part)
+        write_results(comm, directory, &part)?;
+        if case.prints.is_empty() {
+            return Ok(());
+        }
+        let tables = printed::tables(comm, case, &names, model, &solution)?;
+        let written = if comm.is_root() {
+            let stem = case.path.file_stem().unwrap_or_default();
+            let path = directory.join(stem).with_extension("dat");
+            write_text_atomically(&path, &fem_io::printed::render(&[(1.0, tables)]))
+        } else {
+            Ok(())
+        };
+        comm.all_ok(written)
     })?;
     summary.status = Status::Converged;
     summary.exit_code = 0;

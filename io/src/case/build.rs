@@ -10,8 +10,8 @@ use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
     Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, Origins,
-    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions,
-    Selection, SetDefinition, SolverOptions,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, PrintKind, PrintQuantity,
+    PrintRequest, PrintTotals, Probe, ProbeAt, Reductions, Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -41,6 +41,7 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         output: output(root.section("output")?)?,
         probes: each(&root, "probe", probe)?,
         checks: each(&root, "check", check)?,
+        prints: each(&root, "print", print)?,
     };
     if case.materials.is_empty() {
         return root.required("material", None);
@@ -337,6 +338,34 @@ fn output(section: Option<Section<'_>>) -> Result<OutputOptions> {
     );
     set_if(&mut options.report, section.flag("report")?);
     Ok(options)
+}
+
+fn print(section: &Section<'_>) -> Result<PrintRequest> {
+    let kind = section.required("kind", section.choice("kind", &PrintKind::NAMES)?)?;
+    let all = PrintQuantity::ALL.map(|(name, quantity, _)| (name, quantity));
+    let quantities = section.required("quantities", section.choices("quantities", &all)?)?;
+    if let Some(other) = quantities.iter().find(|quantity| quantity.kind() != kind) {
+        let what = format!(
+            "{} is no quantity of kind \"{}\"",
+            other.name(),
+            kind.name()
+        );
+        let fitting = PrintQuantity::ALL.iter().filter(|(_, _, of)| *of == kind);
+        let fitting: Vec<&str> = fitting.map(|(name, _, _)| *name).collect();
+        let error = section.error(section.place_of("quantities"), what);
+        return Err(error.expected(format!("some of {}", fitting.join(", "))));
+    }
+    Ok(PrintRequest {
+        kind,
+        set: section.required("set", section.text("set")?)?,
+        quantities,
+        global: section.flag("global")?.unwrap_or(true),
+        totals: section
+            .choice("totals", &PrintTotals::NAMES)?
+            .unwrap_or_default(),
+        name: section.text("name")?.unwrap_or_default(),
+        place: section.place_of("set"),
+    })
 }
 
 fn set_if<T>(target: &mut T, value: Option<T>) {

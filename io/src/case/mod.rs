@@ -101,6 +101,8 @@ pub struct Case {
     pub probes: Vec<Probe>,
     /// Expected values of probes.
     pub checks: Vec<Check>,
+    /// Numbers for the `.dat` file.
+    pub prints: Vec<PrintRequest>,
 }
 
 impl Case {

@@ -8,7 +8,8 @@
 use super::keys::{Key, Kind, Need, Range, TableSpec};
 use super::link_tables::{COUPLING, CYCLIC, EQUATION, MPC, NODE, RIGID_BODY, TIE, TRANSFORM};
 use super::{
-    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, PrintKind,
+    PrintQuantity, PrintTotals, Reductions,
 };
 use fem_mesh::CellType;
 use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
@@ -20,6 +21,16 @@ pub(super) const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> 
     let mut i = 0;
     while i < N {
         names[i] = pairs[i].0;
+        i += 1;
+    }
+    names
+}
+
+const fn print_quantities() -> [&'static str; PrintQuantity::ALL.len()] {
+    let mut names = [""; PrintQuantity::ALL.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = PrintQuantity::ALL[i].0;
         i += 1;
     }
     names
@@ -43,6 +54,9 @@ static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
 static PARTITIONERS: [&str; 3] = names(&Partitioner::NAMES);
 static BALANCES: [&str; 2] = names(&Balance::NAMES);
+static PRINT_KINDS: [&str; 3] = names(&PrintKind::NAMES);
+static PRINT_TOTALS: [&str; 3] = names(&PrintTotals::NAMES);
+static PRINT_QUANTITIES: [&str; 13] = print_quantities();
 static FIELDS: [&str; 6] = names(&Field::NAMES);
 
 const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
@@ -116,6 +130,7 @@ pub(crate) static ROOT: TableSpec = TableSpec {
         key("output", Table(&OUTPUT), Optional, OUTPUT.about),
         key("probe", Tables(&PROBE), Optional, PROBE.about),
         key("check", Tables(&CHECK), Optional, CHECK.about),
+        key("print", Tables(&PRINT), Optional, PRINT.about),
     ],
 };
 
@@ -516,6 +531,51 @@ static PROBE: TableSpec = TableSpec {
             Choice(&FIELDS),
             Required,
             "Stress and strain: xx, yy, zz, xy, yz, zx.",
+        ),
+    ],
+};
+
+static PRINT: TableSpec = TableSpec {
+    path: "print",
+    title: "[[print]]",
+    about: "Numbers for the `.dat` file beside the results, in the layout of CalculiX.",
+    one_of: &[],
+    keys: &[
+        key(
+            "kind",
+            Choice(&PRINT_KINDS),
+            Required,
+            "What the table goes over: nodes of a set, integration points of elements, or a face set as one section.",
+        ),
+        key(
+            "set",
+            Text,
+            Required,
+            "Node set, element set or face set, by the kind.",
+        ),
+        key(
+            "quantities",
+            Choices(&PRINT_QUANTITIES),
+            Required,
+            "Nodes: U, RF, NT; elements: S, E, ME, COORD, ENER, ELSE, EVOL; section: SOF, SOM, SOAREA, which give one table.",
+        ),
+        key(
+            "global",
+            Flag,
+            Default("true"),
+            "Global axes, or else those of the `[[transform]]` of a node and the `[[orientation]]` of an element.",
+        ),
+        key(
+            "totals",
+            Choice(&PRINT_TOTALS),
+            Default("\"no\""),
+            "Whether sums over the set are printed, of RF, ELSE and EVOL.",
+        ),
+        key(
+            "name",
+            Text,
+            Default("\"\""),
+            "Name of a section, for the reader of the case.",
         ),
     ],
 };

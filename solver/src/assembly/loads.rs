@@ -8,7 +8,7 @@
 
 use super::slabs::Slabs;
 use crate::conditions::{Conditions, PointLaw};
-use crate::element::formulation::{is_plain, rule};
+use crate::element::formulation::{is_plain, mean_rule, rule};
 use crate::element::general::Element;
 use crate::element::geometry::{
     area_normal, cofactors, determinant, dot, integrate_facet, interpolate, jacobian,
@@ -94,14 +94,11 @@ pub fn add_initial_force(model: &Model, slabs: &Slabs, force: &mut [f64]) {
     add_by_cells(mesh, slabs, &strained, force, |cell, coords, nodal| {
         let (cell_type, formulation) = (mesh.cells.types[cell], model.cell_formulation[cell]);
         let of_rule = Tabulation::of(cell_type, rule(formulation));
-        let is_plain = is_plain(cell_type, formulation);
+        let is_plain = is_plain(formulation);
         if let Some((law, change)) = conditions.uniform(cell) {
             // A uniform isotropic stress does the same work on mean strains as on those of all points, and none on
-            // incompatible modes: only the rule of plain elements matters.
-            let table = match is_plain {
-                true => of_rule,
-                false => Tabulation::of(cell_type, Purpose::Stiffness),
-            };
+            // incompatible modes.
+            let table = Tabulation::of(cell_type, mean_rule(cell_type, formulation));
             return add_uniform_heat(table, coords, law, change, nodal);
         }
         let of_cell = conditions.of_cell(cell);

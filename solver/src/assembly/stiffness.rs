@@ -9,10 +9,10 @@
 use super::pattern::{BlockRows, Pattern, SlabPositions, is_stored};
 use super::slabs::cells_touching;
 use crate::conditions::Conditions;
-use crate::element::formulation::{is_plain, rule};
+use crate::element::formulation::{is_batched, rule};
 use crate::element::general::Element;
 use crate::element::solid::{Elements, StiffnessKernel, stiffness_len};
-use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
+use crate::element::{GeneralElement, Hourglass, MAX_NODES, Purpose, Tabulation};
 use crate::model::Model;
 use fem_mesh::{CellType, Comm, Error, Result};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -115,8 +115,8 @@ impl<'a> CellLaws<'a> {
     fn kind(&self, cell: usize) -> Option<(CellType, Purpose)> {
         let cell_type = self.model.mesh.cells.types[cell];
         let formulation = self.model.cell_formulation[cell];
-        let is_batched = is_plain(cell_type, formulation) && self.conditions.lame(cell).is_some();
-        is_batched.then(|| (cell_type, rule(formulation)))
+        let in_batches = is_batched(cell_type, formulation) && self.conditions.lame(cell).is_some();
+        in_batches.then(|| (cell_type, rule(formulation)))
     }
 
     fn lame(&self, cell: usize) -> [f64; 2] {
@@ -219,7 +219,20 @@ impl Chunk {
         for (at, det) in (0..kinds.len()).filter(is_member).zip(min_det) {
             self.note_det(at, det);
         }
+        if rule == Purpose::Reduced {
+            self.add_hourglasses(cell_type, begin..end);
+        }
         end
+    }
+
+    /// Adds to the batch of reduced elements, whose matrices stand in `range`, what resists hourglasses.
+    fn add_hourglasses(&mut self, cell_type: CellType, range: Range<usize>) {
+        let matrices = self.stiffness[range].chunks_exact_mut(stiffness_len(cell_type));
+        let coords = self.coords.chunks_exact(cell_type.n_nodes());
+        for ((half, coords), [lambda, mu]) in matrices.zip(coords).zip(&self.lame) {
+            let young = mu * (3.0 * lambda + 2.0 * mu) / (lambda + mu);
+            Hourglass::new(cell_type, coords, young).add_to(half);
+        }
     }
 
     /// The cell at place `at`; its matrix stands from `begin` on. Returns where it ends.

@@ -30,9 +30,24 @@ pub const fn recovery_rule(formulation: Formulation) -> Purpose {
     }
 }
 
+/// The quadrature of the gradients from which the strains are made: that of [`rule`], but for the mean strain of reduced
+/// hex8, which is taken over all points. The sum over its points of a uniform stress is the force of that stress.
+pub fn mean_rule(cell_type: CellType, formulation: Formulation) -> Purpose {
+    match cell_type {
+        CellType::Hex8 => Purpose::Stiffness,
+        _ => rule(formulation),
+    }
+}
+
 /// Whether the strains at the points of [`rule`] are the derivatives of the shape functions there, and nothing but their
-/// stresses resists. The others are [`super::GeneralElement`]s in everything.
-pub fn is_plain(cell_type: CellType, formulation: Formulation) -> bool {
+/// stresses resists. The others are [`super::GeneralElement`]s.
+pub fn is_plain(formulation: Formulation) -> bool {
+    formulation == Formulation::Full
+}
+
+/// Whether the stiffness of an isotropic element is that of the batched kernel ([`super::solid`]), to which reduced
+/// elements add their [`super::Hourglass`].
+pub fn is_batched(cell_type: CellType, formulation: Formulation) -> bool {
     match formulation {
         Formulation::Full => true,
         Formulation::Reduced => cell_type != CellType::Hex8,
@@ -141,7 +156,7 @@ mod tests {
             let points = Tabulation::of(cell_type, rule).points.iter();
             points.map(|p| p.xi).collect()
         };
-        for (cell_type, formulation) in every_element().filter(|&(t, f)| !is_plain(t, f)) {
+        for (cell_type, formulation) in every_element().filter(|&(_, f)| !is_plain(f)) {
             assert_eq!(
                 xi(cell_type, rule(formulation)),
                 xi(cell_type, recovery_rule(formulation)),

@@ -3,21 +3,22 @@
 //! Every formulation is reduced to strain-displacement matrices B at the quadrature points, so that stiffness
 //! sum_q V_q B^T D B, forces sum_q V_q B^T stress and recovered strains B u agree with one another:
 //!
-//! - `Full`, `Reduced` (but for hex8): derivatives of the shape functions.
+//! - `Full`, `Reduced` hex20 and wedge6: derivatives of the shape functions.
 //! - `BBar`: the volumetric part of each is its mean over the element (Hughes, Int. J. Numer. Meth. Engng 15 (1980)
 //!   1413-1418, mean dilatation).
 //! - `IncompatibleModes`: the internal modes 1 - xi_k^2 (Wilson et al. 1973), whose gradients are taken with the Jacobian J0
 //!   of the center, det J0 / det J J0^-T d(1 - xi_k^2)/dxi (Taylor, Beresford and Wilson, Int. J. Numer. Meth. Engng 10
 //!   (1976) 1211-1219): they do no work on a constant stress, so that patch tests pass. Their amplitudes make the
 //!   energy least, a = a0 - S u with S = K_aa^-1 K_au, which leaves B - G S for the displacements.
-//! - `Reduced` hex8: the mean strain of the element, one point, and a stiffness of the four hourglass patterns
-//!   orthogonal to all linear fields (Flanagan and Belytschko, Int. J. Numer. Meth. Engng 17 (1981) 679-706), of
-//!   0.0005 E sum (V b)^2 / V each: the coefficient of CalculiX, small beside the stiffness of any true strain.
+//! - `Reduced` hex8: the mean strain of the element, one point.
+//!
+//! Reduced elements resist besides what their points do not see ([`super::hourglass`]).
 //!
 //! Invariant: one element, no mesh; knows a law only as its 6x6 matrix at each point.
 
-use super::formulation::{is_plain, rule};
+use super::formulation::mean_rule;
 use super::geometry::{center, cofactors, determinant, jacobian, point_geometry};
+use super::hourglass::Hourglass;
 use super::quadrature::{Purpose, Tabulation};
 use super::shape::{MAX_NODES, shape_at};
 use fem_io::case::Formulation;
@@ -26,17 +27,6 @@ use nalgebra::{Cholesky, SMatrix, SVector};
 
 /// Largest number of quadrature points of a general element.
 pub const MAX_POINTS: usize = 27;
-
-/// Hourglass stiffness relative to Young's modulus.
-const HOURGLASS: f64 = 0.0005;
-
-/// The four hourglass patterns of hex8: r s, s t, t r, r s t at its corners.
-const PATTERNS: [[f64; 8]; 4] = [
-    [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0],
-    [1.0, 1.0, -1.0, -1.0, -1.0, -1.0, 1.0, 1.0],
-    [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0],
-    [-1.0, 1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0],
-];
 
 /// Strain xx yy zz xy yz zx (engineering shear), or stress.
 type Voigt = [f64; 6];
@@ -75,14 +65,6 @@ struct Modes {
     factor: Cholesky<f64, nalgebra::Const<9>>,
 }
 
-/// Forces against the hourglass patterns of a hex8.
-#[derive(Clone, Copy, Debug)]
-struct Hourglass {
-    gamma: [[f64; 8]; 4],
-    /// N/m.
-    stiffness: f64,
-}
-
 /// Strains of unit displacements of a node whose shape function has this gradient.
 fn strain_columns([x, y, z]: [f64; 3]) -> [Voigt; 3] {
     [
@@ -112,25 +94,22 @@ impl GeneralElement {
         self.modes = None;
         self.hourglass = None;
         self.b.clear();
-        let one_point = cell_type == CellType::Hex8 && element.formulation == Formulation::Reduced;
-        // The mean strain needs all points.
-        let rule = if one_point {
-            Purpose::Stiffness
-        } else {
-            rule(element.formulation)
-        };
+        let rule = mean_rule(cell_type, element.formulation);
         let min_det = self.set_points(Tabulation::of(cell_type, rule), element.coords);
         if min_det.is_nan() || min_det <= 0.0 {
             return min_det;
         }
-        if one_point {
-            self.keep_mean_only(element.coords);
-        } else if element.formulation == Formulation::BBar {
-            self.average_dilatation();
-        } else if element.formulation == Formulation::IncompatibleModes {
-            self.condense_modes(element);
-        } else {
-            debug_assert!(is_plain(cell_type, element.formulation));
+        match element.formulation {
+            Formulation::Full => {}
+            Formulation::Reduced => {
+                if cell_type == CellType::Hex8 {
+                    self.keep_mean_only();
+                }
+                let young = young_of(self.d(0));
+                self.hourglass = Some(Hourglass::new(cell_type, element.coords, young));
+            }
+            Formulation::BBar => self.average_dilatation(),
+            Formulation::IncompatibleModes => self.condense_modes(element),
         }
         min_det
     }
@@ -201,7 +180,7 @@ impl GeneralElement {
         }
     }
 
-    fn keep_mean_only(&mut self, coords: &[[f64; 3]]) {
+    fn keep_mean_only(&mut self) {
         let mean = self.mean_gradients();
         let volume: f64 = self.volume.iter().sum();
         self.volume.clear();
@@ -209,20 +188,6 @@ impl GeneralElement {
         self.b.clear();
         let mean = &mean[..self.n_nodes];
         self.b.extend(mean.iter().flat_map(|&g| strain_columns(g)));
-        let gamma = PATTERNS.map(|h| {
-            // What a linear field has of the pattern is taken away.
-            let slope = [0, 1, 2].map(|i| h.iter().zip(coords).map(|(h, x)| h * x[i]).sum::<f64>());
-            let mut gamma = h;
-            for (gamma, b) in gamma.iter_mut().zip(mean) {
-                *gamma -= (0..3).map(|i| slope[i] * b[i]).sum::<f64>();
-            }
-            gamma
-        });
-        let squares: f64 = mean.as_flattened().iter().map(|b| b * b).sum();
-        self.hourglass = Some(Hourglass {
-            gamma,
-            stiffness: HOURGLASS * young_of(self.d(0)) * squares * volume,
-        });
     }
 
     fn condense_modes(&mut self, element: &Element) {
@@ -287,13 +252,10 @@ impl GeneralElement {
         for a in 0..self.n_nodes {
             let diagonal = &mut blocks[place];
             (diagonal[3], diagonal[6], diagonal[7]) = (diagonal[1], diagonal[2], diagonal[5]);
-            if let Some(hourglass) = &self.hourglass {
-                for (c, block) in (a..self.n_nodes).zip(&mut blocks[place..]) {
-                    let k = hourglass.coupling(a, c);
-                    [0, 4, 8].into_iter().for_each(|i| block[i] += k);
-                }
-            }
             place += self.n_nodes - a;
+        }
+        if let Some(hourglass) = &self.hourglass {
+            hourglass.add_to(half);
         }
     }
 
@@ -332,34 +294,13 @@ impl GeneralElement {
             }
         }
         if let Some(hourglass) = &self.hourglass {
-            for (gamma, shape) in hourglass.gamma.iter().zip(hourglass.amplitudes(u)) {
-                for (force, gamma) in into.iter_mut().zip(gamma) {
-                    (0..3).for_each(|i| force[i] += hourglass.stiffness * gamma * shape[i]);
-                }
-            }
+            hourglass.add_forces(u, into);
         }
     }
 
     /// Energy of hourglass displacements, J: what the stresses at the points do not see of `u^T K u / 2`.
     pub fn hourglass_energy(&self, u: &[[f64; 3]]) -> f64 {
-        self.hourglass.as_ref().map_or(0.0, |hourglass| {
-            let amplitudes = hourglass.amplitudes(u);
-            let squares: f64 = amplitudes.as_flattened().iter().map(|a| a * a).sum();
-            0.5 * hourglass.stiffness * squares
-        })
-    }
-}
-
-impl Hourglass {
-    fn coupling(&self, a: usize, b: usize) -> f64 {
-        let sum: f64 = self.gamma.iter().map(|gamma| gamma[a] * gamma[b]).sum();
-        self.stiffness * sum
-    }
-
-    /// Amplitude of each pattern along each axis, m.
-    fn amplitudes(&self, u: &[[f64; 3]]) -> [[f64; 3]; 4] {
-        self.gamma
-            .map(|gamma| [0, 1, 2].map(|i| gamma.iter().zip(u).map(|(g, u)| g * u[i]).sum()))
+        self.hourglass.as_ref().map_or(0.0, |h| h.energy(u))
     }
 }
 

@@ -7,6 +7,7 @@ mod affine;
 pub mod formulation;
 pub mod general;
 pub mod geometry;
+pub mod hourglass;
 mod lanes;
 pub mod quadrature;
 pub mod shape;
@@ -16,6 +17,7 @@ pub(crate) mod test_cells;
 
 pub use fem_io::case::Formulation;
 pub use general::GeneralElement;
+pub use hourglass::Hourglass;
 pub use quadrature::{Purpose, Tabulation};
 pub use shape::MAX_NODES;
 pub use solid::StiffnessKernel;

@@ -12,7 +12,7 @@ use nalgebra::Vector3;
 use std::collections::BTreeMap;
 
 /// Axes of a system: row k is the direction of local component k.
-pub(super) type Frame = [[f64; 3]; 3];
+pub type Frame = [[f64; 3]; 3];
 
 /// Direction cosines closer to 0 than this are 0.
 const STRAIGHT: f64 = 1e-14;
@@ -55,7 +55,7 @@ pub(super) fn across(axis: Vector3<f64>) -> Vector3<f64> {
 ///
 /// # Errors
 /// A node with two.
-pub(super) fn frames_of_nodes(case: &Case, names: &Names) -> Result<BTreeMap<u32, Frame>> {
+pub fn frames_of_nodes(case: &Case, names: &Names) -> Result<BTreeMap<u32, Frame>> {
     let mut frames: BTreeMap<u32, Frame> = BTreeMap::new();
     for transform in &case.links.transforms {
         for node in names.nodes(&transform.on, SetUse::Constraint) {

@@ -25,6 +25,7 @@ mod test_links;
 mod tie;
 
 pub use build::{Preparation, build, prepare};
+pub use frames::{Frame, frames_of_nodes};
 pub use joined::free_groups;
 pub use reduce::{Reduced, reduce};
 

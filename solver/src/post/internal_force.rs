@@ -283,7 +283,8 @@ mod tests {
                 let thermal = EXPANSION * 50.0;
                 let u = sample(&model.mesh, |x| x.map(|x| thermal * x));
                 assert!(norm(&internal_force(&model, &u)) < 1e-12, "{cell_type}");
-                assert!(strain_energy(&comm, &model, &u).abs() < 1e-24);
+                // Against hourglasses the energy is u^T K u, zero by cancellation.
+                assert!(strain_energy(&comm, &model, &u).abs() < 1e-15);
                 let mut thermal_force = vec![0.0; u.len()];
                 let slabs = Slabs::even(model.mesh.nodes.n_owned(), 2);
                 add_initial_force(&model, &slabs, &mut thermal_force);
