@@ -46,7 +46,11 @@ type Block = BTreeMap<Vec<i64>, Vec<f64>>;
 fn blocks(text: &str) -> Vec<(String, Block)> {
     let mut blocks: Vec<(String, Block)> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let fields: Vec<&str> = line.split_whitespace().collect();
+        let mut fields: Vec<&str> = line.split_whitespace().collect();
+        // Behind numbers in local axes.
+        if fields.last() == Some(&"L") {
+            fields.pop();
+        }
         let numbers: Option<Vec<f64>> = fields.iter().map(|f| f.parse().ok()).collect();
         match numbers {
             Some(numbers) => {
@@ -76,13 +80,16 @@ fn blocks(text: &str) -> Vec<(String, Block)> {
     blocks
 }
 
-/// The largest deviation of `found` from `expected`, as a share of what is allowed, or what is missing.
-fn deviation(found: &str, expected: &str) -> Result<f64, String> {
+/// The largest deviation of `found` from `expected`, as a share of what is allowed, and what is missing. Rows of zeros may
+/// be missing: CalculiX prints them for numbers of a set that no node has.
+fn deviation(found: &str, expected: &str) -> (f64, Vec<String>) {
     let found = blocks(found);
     let mut worst: f64 = 0.0;
+    let mut missing = Vec::new();
     for (heading, rows) in blocks(expected) {
         let Some((_, ours)) = found.iter().find(|(ours, _)| *ours == heading) else {
-            return Err(format!("no table `{heading}`"));
+            missing.push(format!("no table `{heading}`"));
+            continue;
         };
         let size = rows
             .values()
@@ -93,24 +100,27 @@ fn deviation(found: &str, expected: &str) -> Result<f64, String> {
         } else {
             OF_OTHERS
         };
-        for (key, row) in &rows {
+        for (key, row) in rows.iter().filter(|(_, row)| row.iter().any(|&v| v != 0.0)) {
             let Some(ours) = ours.get(key).filter(|ours| ours.len() == row.len()) else {
-                return Err(format!("no row {key:?} in `{heading}`"));
+                missing.push(format!("no row {key:?} in `{heading}`"));
+                continue;
             };
             for (a, b) in ours.iter().zip(row) {
                 worst = worst.max((a - b).abs() / (allowed * size.max(f64::MIN_POSITIVE)));
             }
         }
     }
-    Ok(worst)
+    (worst, missing)
 }
 
 /// What became of a deck on some ranks.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Agrees(f64),
+    /// Agrees where there is something to compare; what is missing.
+    Partly(f64, String),
     Differs(f64),
-    /// Runs; there is nothing to compare with, or not all of it.
+    /// Runs; there is nothing to compare with.
     Runs(String),
     /// Exit code, message.
     Refused(i32, String),
@@ -137,13 +147,12 @@ fn run(folder: &Path, deck: &str, n_ranks: usize) -> Verdict {
         return Verdict::Runs("no reference".to_owned());
     }
     let printed = results.path().join("results").join(format!("{deck}.dat"));
-    match deviation(
-        &std::fs::read_to_string(printed).unwrap_or_default(),
-        &reference,
-    ) {
-        Ok(share) if share <= 1.0 => Verdict::Agrees(share),
-        Ok(share) => Verdict::Differs(share),
-        Err(what) => Verdict::Runs(what),
+    let printed = std::fs::read_to_string(printed).unwrap_or_default();
+    let (share, missing) = deviation(&printed, &reference);
+    match missing.first() {
+        _ if share.is_nan() || share > 1.0 => Verdict::Differs(share),
+        None => Verdict::Agrees(share),
+        Some(first) => Verdict::Partly(share, format!("{first}, {} in all", missing.len())),
     }
 }
 
@@ -186,6 +195,10 @@ fn static_decks_give_the_numbers_of_their_reference() {
                 Verdict::Agrees(share) => writeln!(
                     table,
                     "{deck:22} {ranks}  agrees   {share:8.1e} of what is allowed"
+                ),
+                Verdict::Partly(share, what) => writeln!(
+                    table,
+                    "{deck:22} {ranks}  in part  {share:8.1e} of what is allowed; {what}"
                 ),
                 Verdict::Differs(share) => writeln!(
                     table,

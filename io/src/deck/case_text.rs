@@ -6,7 +6,7 @@
 //! Invariant: the only file that knows both decks and the keys of case files.
 
 use super::case_joins::Joined;
-use super::model::{ElasticKind, Elements, Material, Nodes, Row, Step};
+use super::model::{ElasticKind, Elements, Material, Nodes, PrintKind, Row, Step};
 use super::reader::Reader;
 use super::toml::{Toml, list, number, quoted, vector};
 use crate::case::keys::is_key;
@@ -591,14 +591,10 @@ impl Reader {
         for print in prints {
             toml.table("[[print]]", print.place);
             toml.key("kind", quoted(print.kind.name()));
+            // The kind says which set is meant.
             let set = match print.kind {
-                super::model::PrintKind::Nodes => {
-                    self.source.node_set(&Nodes::Set(print.set), print.place)?
-                }
-                super::model::PrintKind::Elements => {
-                    self.source.element_set(&Elements::Set(print.set))
-                }
-                super::model::PrintKind::Section => print.set,
+                PrintKind::Elements => self.source.element_set(&Elements::Set(print.set)),
+                PrintKind::Nodes | PrintKind::Section => print.set,
             };
             toml.key("set", quoted(&set));
             toml.key(
