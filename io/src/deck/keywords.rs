@@ -504,6 +504,19 @@ mod tests {
         assert!(outcome("EL P, ELSET=A").is_err());
     }
 
+    #[test]
+    fn the_documentation_names_every_keyword() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/decks.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        for keyword in KEYWORDS {
+            assert!(
+                text.contains(&format!("`*{}`", keyword.name)),
+                "{}",
+                keyword.name
+            );
+        }
+    }
+
     /// The keywords that decks in practice use, where their list is at hand.
     #[test]
     fn every_keyword_in_use_is_decided() {
