@@ -14,9 +14,65 @@ const OF_OTHERS: f64 = 1e-3;
 const REFUSAL_SECONDS: u64 = 20;
 
 /// Decks that run and agree with their reference output.
-const AGREE: [&str; 0] = [];
-/// Decks without reference output, or for which CalculiX itself has none, that run.
-const RUN: [&str; 0] = [];
+const AGREE: &[&str] = &[
+    "achtel2",
+    "achtel29",
+    "achtel9",
+    "achtelcas",
+    "achtelg",
+    "aniso",
+    "beam20p",
+    "beam8p",
+    "beam8p_mpc",
+    "beamd",
+    "beamd2",
+    "beamd3",
+    "beamidset",
+    "beamp",
+    "beampis",
+    "beampo2",
+    "beampo3",
+    "beampo4",
+    "beampo6",
+    "beampset",
+    "beamptied1noadjust",
+    "beamptied2",
+    "beamt",
+    "beamt3",
+    "beamt4",
+    "c3d6",
+    "coupling1",
+    "coupling10",
+    "coupling11",
+    "coupling1_set",
+    "coupling3",
+    "coupling6",
+    "coupling7",
+    "coupling9",
+    "disk2",
+    "inistrain",
+    "mpcforce",
+    "segment2",
+    "segmentf",
+];
+/// Decks that run. Most have no reference output. achtelc prints a table of its centrifugal load, which we do not; beammpc
+/// has an MPC BEAM, for which CalculiX takes rotations as large.
+const RUN: &[&str] = &[
+    "achtelc",
+    "beammpc",
+    "beamperror",
+    "beamprb",
+    "circ11p",
+    "opt2",
+    "patch_c3d8i",
+    "segmentunsmooth",
+];
+
+/// Sizes by which deviations are measured where the reference is rounding: inistrain is free of stress, and held it would
+/// be under E times its strain.
+const SIZES: [(&str, f64); 1] = [("inistrain", 2100.0)];
+/// Rows of the reference that are no results: the degree of freedom 2 of this node is a pressure.
+const NO_NODES: [(&str, i64); 1] = [("beamd2", 262)];
 
 /// The folder of decks, or `None` (said on stderr) where it is not.
 fn folder() -> Option<PathBuf> {
@@ -82,7 +138,13 @@ fn blocks(text: &str) -> Vec<(String, Block)> {
 
 /// The largest deviation of `found` from `expected`, as a share of what is allowed, and what is missing. Rows of zeros may
 /// be missing: CalculiX prints them for numbers of a set that no node has.
-fn deviation(found: &str, expected: &str) -> (f64, Vec<String>) {
+fn deviation(deck: &str, found: &str, expected: &str) -> (f64, Vec<String>) {
+    let given = SIZES.iter().find(|(name, _)| *name == deck);
+    let is_no_node = |key: &[i64]| {
+        NO_NODES
+            .iter()
+            .any(|&(name, id)| name == deck && key == [id])
+    };
     let found = blocks(found);
     let mut worst: f64 = 0.0;
     let mut missing = Vec::new();
@@ -91,10 +153,11 @@ fn deviation(found: &str, expected: &str) -> (f64, Vec<String>) {
             missing.push(format!("no table `{heading}`"));
             continue;
         };
-        let size = rows
+        let largest = rows
             .values()
             .flatten()
             .fold(0.0, |m: f64, v| m.max(v.abs()));
+        let size = given.map_or(largest, |(_, size)| *size);
         let allowed = if heading.starts_with("DISPLACEMENTS") {
             OF_DISPLACEMENTS
         } else {
@@ -102,7 +165,9 @@ fn deviation(found: &str, expected: &str) -> (f64, Vec<String>) {
         };
         for (key, row) in rows.iter().filter(|(_, row)| row.iter().any(|&v| v != 0.0)) {
             let Some(ours) = ours.get(key).filter(|ours| ours.len() == row.len()) else {
-                missing.push(format!("no row {key:?} in `{heading}`"));
+                if !is_no_node(key) {
+                    missing.push(format!("no row {key:?} in `{heading}`"));
+                }
                 continue;
             };
             for (a, b) in ours.iter().zip(row) {
@@ -148,7 +213,7 @@ fn run(folder: &Path, deck: &str, n_ranks: usize) -> Verdict {
     }
     let printed = results.path().join("results").join(format!("{deck}.dat"));
     let printed = std::fs::read_to_string(printed).unwrap_or_default();
-    let (share, missing) = deviation(&printed, &reference);
+    let (share, missing) = deviation(deck, &printed, &reference);
     match missing.first() {
         _ if share.is_nan() || share > 1.0 => Verdict::Differs(share),
         None => Verdict::Agrees(share),
