@@ -103,17 +103,12 @@ impl Reader {
                 surface,
                 node,
                 normal,
-            } => {
-                let what = format!(
-                    "*PRE-TENSION SECTION (surface `{surface}`, node {node}, normal {normal:?})"
-                );
-                Err(self.not_yet(place, &what))
-            }
+            } => self.write_pre_tension(toml, (surface, *node, *normal), place, joined),
         }
     }
 
     /// Notes a node that a constraint names; one in no element must be known all the same.
-    fn join_node(&self, id: u64, place: Place, joined: &mut Joined) -> Result<()> {
+    pub(super) fn join_node(&self, id: u64, place: Place, joined: &mut Joined) -> Result<()> {
         match self.source.node(id) {
             Some((_, true)) => Ok(()),
             Some((_, false)) => {

@@ -613,10 +613,14 @@ impl Reader {
     /// All steps; a single one without a table of its own.
     fn write_steps(&mut self, toml: &mut Toml, joined: &Joined) -> Result<()> {
         let steps: Vec<Step> = self.model.steps.clone();
-        if let [step] = &steps[..] {
+        let is_plain = |step: &Step| step.period == 1.0 || !is_key("", "step");
+        if let [step] = &steps[..]
+            && is_plain(step)
+        {
             return self.write_step(toml, step, joined, "");
         }
-        self.require("", "step", steps[1].place, "a deck of several steps")?;
+        let second = steps.get(1).map_or(steps[0].place, |step| step.place);
+        self.require("", "step", second, "a deck of several steps")?;
         for (k, step) in steps.iter().enumerate() {
             toml.table("[[step]]", step.place);
             let name = if step.name.is_empty() {
@@ -624,7 +628,10 @@ impl Reader {
             } else {
                 step.name.clone()
             };
-            toml.key("name", quoted(&name));
+            let is_taken = steps[..k].iter().any(|other| other.name == name);
+            if !is_taken {
+                toml.key("name", quoted(&name));
+            }
             toml.key("time_period", number(step.period));
             toml.key("op", quoted("new"));
             self.write_step(toml, step, joined, "step.")?;

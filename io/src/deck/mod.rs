@@ -20,6 +20,7 @@ mod keywords;
 mod materials;
 mod model;
 mod output;
+mod pre_tension;
 mod reader;
 mod source;
 mod toml;

@@ -13,7 +13,7 @@ use crate::mesh_file::draft::{Draft, DraftFaces, IdSet, Place};
 use crate::mesh_file::id_lookup::IdLookup;
 use crate::mesh_file::scan::{parse_float, parse_unsigned};
 use fem_mesh::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The element set that the case file keeps for all elements.
 const ALL: &str = "all";
@@ -225,6 +225,41 @@ impl Source {
             }
             Elements::Set(name) => name.clone(),
         }
+    }
+
+    /// Faces of a surface: index of the solid, and of its face.
+    pub(super) fn faces_of(&self, surface: &str) -> Vec<(usize, u8)> {
+        let mut faces = Vec::new();
+        if let Some(surface) = self.draft.face_sets.get(surface) {
+            for (set, face, _) in &surface.of_elements {
+                let ids = members(Some(set), &self.solid_lookup, &self.draft.solids.ids);
+                faces.extend(ids.iter().filter_map(|&id| Some((self.solid(id)?, *face))));
+            }
+        }
+        faces
+    }
+
+    /// Gives solids new nodes, which are made at the places of the old ones.
+    pub(super) fn renumber(&mut self, solids: &BTreeSet<usize>, new: &BTreeMap<u64, u64>) {
+        let mut start = 0;
+        for (k, cell_type) in self.draft.solids.types.iter().enumerate() {
+            let end = start + cell_type.n_nodes();
+            if solids.contains(&k) {
+                for node in &mut self.draft.solids.nodes[start..end] {
+                    *node = new.get(node).copied().unwrap_or(*node);
+                }
+            }
+            start = end;
+        }
+        for (old, &new) in new {
+            if let Some(k) = self.node_lookup.get(*old) {
+                let nodes = &mut self.draft.nodes;
+                let (coords, place) = (nodes.coords[k as usize], nodes.places[k as usize]);
+                nodes.push(new, coords, place);
+                self.is_used.push(true);
+            }
+        }
+        self.node_lookup = IdLookup::new(&self.draft.nodes.ids).0;
     }
 
     /// An element set of these numbers.
