@@ -67,10 +67,13 @@ enum Target {
     Numbers(Vec<u64>),
 }
 
+/// Number of an element, and of its face from 0.
+type ElementFace = (u64, u8);
+
 /// Pressures on faces of single elements: those of equal values together, in the order in which the deck names them.
 #[derive(Default)]
 struct OnFaces {
-    groups: Vec<(f64, Vec<(u64, u8)>, Place)>,
+    groups: Vec<(f64, Vec<ElementFace>, Place)>,
     by_value: BTreeMap<(u64, usize), usize>,
     seen: BTreeMap<(u64, u8), usize>,
 }

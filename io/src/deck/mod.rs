@@ -13,6 +13,7 @@
 
 mod case_joins;
 mod case_loads;
+mod case_materials;
 mod case_text;
 mod conditions;
 mod joins;
