@@ -11,6 +11,7 @@ pub mod check;
 pub mod deck;
 pub mod mesh_file;
 pub mod mesh_info;
+pub mod printed;
 pub mod results;
 pub mod schema;
 pub mod summary;

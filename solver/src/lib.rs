@@ -25,6 +25,7 @@ pub mod output;
 pub mod parallel;
 pub mod post;
 pub mod precond;
+pub mod print;
 pub mod probes;
 pub mod resolve;
 pub mod restraint;

@@ -4,6 +4,7 @@
 
 use super::build_links;
 use super::build_material::{material, orientation, temperature};
+use super::build_steps::{amplitude, print, steps};
 use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
@@ -35,6 +36,9 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         links: build_links::links(&root)?,
         loads: each(&root, "load", load)?,
         temperatures: each(&root, "temperature", temperature)?,
+        steps: steps(&root)?,
+        amplitudes: each(&root, "amplitude", amplitude)?,
+        prints: each(&root, "print", print)?,
         sets: each(&root, "set", set)?,
         solver: solver(root.section("solver")?)?,
         parallel: parallel(root.section("parallel")?)?,
@@ -137,7 +141,7 @@ fn element(section: &Section<'_>) -> Result<ElementInput> {
     })
 }
 
-fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
+pub(super) fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
     let on = section.required("on", section.names("on")?)?;
     if !section.has("displacement") && !section.has("rotation") {
         return section.required("displacement", None);
@@ -157,11 +161,14 @@ fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
         on,
         displacement: prescribed("displacement")?,
         rotation: prescribed("rotation")?,
+        amplitude: section.text("amplitude")?,
+        layer: 0,
+        share: 1.0,
         place: section.place_of("on"),
     })
 }
 
-fn load(section: &Section<'_>) -> Result<LoadInput> {
+pub(super) fn load(section: &Section<'_>) -> Result<LoadInput> {
     let (given, _) = section.exactly_one()?;
     let vector = |key| {
         section
@@ -197,6 +204,7 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
     Ok(LoadInput {
         on,
         kind,
+        amplitude: section.text("amplitude")?,
         place: section.place_of("on"),
     })
 }
@@ -336,6 +344,10 @@ fn output(section: Option<Section<'_>>) -> Result<OutputOptions> {
         section.choices("fields", &Field::NAMES)?,
     );
     set_if(&mut options.report, section.flag("report")?);
+    set_if(
+        &mut options.integration_points,
+        section.flag("integration_points")?,
+    );
     Ok(options)
 }
 
@@ -364,6 +376,7 @@ fn probe(section: &Section<'_>) -> Result<Probe> {
         name,
         at,
         field,
+        step: section.text("step")?,
         place,
     })
 }

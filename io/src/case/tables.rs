@@ -12,8 +12,10 @@ use super::{
 };
 use fem_mesh::CellType;
 use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
+use steps::{AMPLITUDE, PRINT, STEP};
 
 mod materials;
+mod steps;
 
 pub(super) const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
@@ -43,9 +45,9 @@ static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
 static PARTITIONERS: [&str; 3] = names(&Partitioner::NAMES);
 static BALANCES: [&str; 2] = names(&Balance::NAMES);
-static FIELDS: [&str; 6] = names(&Field::NAMES);
+static FIELDS: [&str; 8] = names(&Field::NAMES);
 
-const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
+pub(super) const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
     Key {
         name,
         kind,
@@ -110,6 +112,9 @@ pub(crate) static ROOT: TableSpec = TableSpec {
             Optional,
             TEMPERATURE.about,
         ),
+        key("amplitude", Tables(&AMPLITUDE), Optional, AMPLITUDE.about),
+        key("step", Tables(&STEP), Optional, STEP.about),
+        key("print", Tables(&PRINT), Optional, PRINT.about),
         key("set", Tables(&SET), Optional, SET.about),
         key("solver", Table(&SOLVER), Optional, SOLVER.about),
         key("parallel", Table(&PARALLEL), Optional, PARALLEL.about),
@@ -232,6 +237,12 @@ static CONSTRAINT: TableSpec = TableSpec {
             Optional,
             "The same for the rotations of reference nodes; one of both is needed.",
         ),
+        key(
+            "amplitude",
+            Text,
+            Optional,
+            "Name of the [[amplitude]] whose factor the values take in a [[step]].",
+        ),
     ],
 };
 
@@ -324,6 +335,12 @@ static LOAD: TableSpec = TableSpec {
             Numbers(&[6]),
             Optional,
             "Strain at which an element set is free of stress: xx, yy, zz, xy, yz, zx (engineering shear) in global axes.",
+        ),
+        key(
+            "amplitude",
+            Text,
+            Optional,
+            "Name of the [[amplitude]] whose factor the values take in a [[step]].",
         ),
     ],
 };
@@ -489,6 +506,12 @@ static OUTPUT: TableSpec = TableSpec {
             Default("false"),
             "Whether report.html is written.",
         ),
+        key(
+            "integration_points",
+            Flag,
+            Default("false"),
+            "Whether the stresses at the integration points of each element are written.",
+        ),
     ],
 };
 
@@ -516,6 +539,12 @@ static PROBE: TableSpec = TableSpec {
             Choice(&FIELDS),
             Required,
             "Stress and strain: xx, yy, zz, xy, yz, zx.",
+        ),
+        key(
+            "step",
+            Text,
+            Optional,
+            "Name of the [[step]] at whose end it looks; the last by default.",
         ),
     ],
 };
