@@ -355,7 +355,7 @@ mod tests {
             (
                 "results",
                 "max_displacement max_displacement_at max_von_mises max_von_mises_at strain_energy reaction_sum load_sum \
-                 balance_error",
+                 balance_error error_estimate",
             ),
         ];
         for (part, names) in expected {
@@ -378,7 +378,7 @@ mod tests {
         ] {
             assert!(json.get(name).is_some(), "{name}");
         }
-        for name in ["modes", "probes", "checks"] {
+        for name in ["modes", "probes", "checks", "steps"] {
             assert_eq!(json[name], Value::Array(Vec::new()), "{name}");
         }
         assert_eq!(json["status"], "failed");
