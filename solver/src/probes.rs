@@ -174,6 +174,12 @@ fn over_set(comm: &Comm, field: Field, set: &str, names: &Names, solution: &Solu
         .filter(|&n| n < n_owned)
     {
         let materials = solution.tensors.materials_of(node);
+        // A node of no element has a displacement and a reaction, but no stress.
+        let materials = match (materials, field) {
+            ([], Field::Displacement | Field::Reaction) => &[0],
+            ([], _) => continue,
+            _ => materials,
+        };
         let mut values = Vec::with_capacity(MAX_COMPONENTS * materials.len());
         materials
             .iter()

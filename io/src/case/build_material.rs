@@ -258,6 +258,7 @@ pub(super) fn temperature(section: &Section<'_>) -> Result<TemperatureInput> {
             on: section.required("on", section.names("on")?)?,
             value: TemperatureValue::Field(value),
             initial,
+            share: 1.0,
             place: section.place_of("on"),
         });
     }
@@ -272,6 +273,7 @@ pub(super) fn temperature(section: &Section<'_>) -> Result<TemperatureInput> {
         on: Vec::new(),
         value: TemperatureValue::ByNode(nodes),
         initial,
+        share: 1.0,
         place: section.place_of("by_node"),
     })
 }

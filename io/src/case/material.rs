@@ -261,6 +261,9 @@ pub struct TemperatureInput {
     /// Whether it is that before loading, at which the body is free of thermal strain, or that of the loaded body. A
     /// node without the first has the reference temperature of its material, one without the second keeps the first.
     pub initial: bool,
+    /// Share of the way from what tables before this one say (the initial temperature without) to this; 1 but within a
+    /// step.
+    pub share: f64,
     /// Place of `on`, or of `by_node`.
     pub place: Place,
 }

@@ -10,12 +10,12 @@
 //!
 //! Invariant: knows blocks and nodes by number; what a constraint stands for is unknown here.
 
+use super::merge::{Added, merge_part};
 use super::pattern::BlockRows;
-use crate::linalg::BlockCsr;
 use crate::links::Links;
 use fem_mesh::{Comm, Halo, IndexMap};
 
-type Block = [f64; 9];
+pub(super) type Block = [f64; 9];
 
 const IDENTITY: Block = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
 const ZERO: Block = [0.0; 9];
@@ -53,7 +53,7 @@ impl Elimination {
         let starts = starts(comm, nodes);
         let mut expansions: Vec<Option<Expansion>> = Vec::new();
         expansions.resize_with(nodes.n_local(), || None);
-        for (&dof, _) in &links.rows {
+        for &dof in links.rows.keys() {
             if let Some(local) = nodes.local(dof / 3)
                 && expansions[local].is_none()
             {
@@ -354,9 +354,6 @@ fn reduced_map(
     IndexMap::new(comm, nodes.n_owned(), ghosts)
 }
 
-/// A block to be added: row, column, values.
-type Added = (u32, u32, Block);
-
 /// The reduced rows: the blocks of nodes that follow nothing, and what was received.
 fn merge(
     nodes: &IndexMap,
@@ -399,71 +396,6 @@ fn merge(
         ghost,
     );
     BlockRows { lower, ghost }
-}
-
-/// The blocks of `old` for which `new_column(row, column)` names a new column, with those of `added`; blocks at one place
-/// are added up in the order given.
-fn merge_part(
-    old: &BlockCsr<f64, 3>,
-    n_cols: usize,
-    new_column: impl Fn(usize, usize) -> Option<u32>,
-    mut added: Vec<Added>,
-) -> BlockCsr<f64, 3> {
-    added.sort_by_key(|&(row, column, _)| (row, column));
-    added.dedup_by(|next, sum| {
-        let is_same = (next.0, next.1) == (sum.0, sum.1);
-        if is_same {
-            add(&mut sum.2, &next.2);
-        }
-        is_same
-    });
-    let mut row_start = vec![0];
-    let mut columns: Vec<u32> = Vec::with_capacity(old.columns.len() + added.len());
-    let mut values: Vec<f64> = Vec::with_capacity(9 * (old.columns.len() + added.len()));
-    let blocks = old.values.as_chunks::<9>().0;
-    let mut rest = &added[..];
-    for row in 0..old.n_rows {
-        let (mut here, after) = rest.split_at(rest.partition_point(|a| a.0 as usize <= row));
-        rest = after;
-        for k in old.row(row) {
-            let Some(column) = new_column(row, old.columns[k] as usize) else {
-                continue;
-            };
-            let (before, from) = here.split_at(here.partition_point(|a| a.1 < column));
-            for (_, column, block) in before {
-                columns.push(*column);
-                values.extend_from_slice(block);
-            }
-            here = from;
-            let mut block = blocks[k];
-            if let Some(((_, same, more), after)) = here.split_first()
-                && *same == column
-            {
-                add(&mut block, more);
-                here = after;
-            }
-            columns.push(column);
-            values.extend_from_slice(&block);
-        }
-        for (_, column, block) in here {
-            columns.push(*column);
-            values.extend_from_slice(block);
-        }
-        row_start.push(columns.len());
-    }
-    BlockCsr {
-        n_rows: old.n_rows,
-        n_cols,
-        row_start,
-        columns,
-        values,
-    }
-}
-
-fn add(sum: &mut Block, more: &Block) {
-    for (sum, more) in sum.iter_mut().zip(more) {
-        *sum += more;
-    }
 }
 
 fn transposed(a: &Block) -> Block {

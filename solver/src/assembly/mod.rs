@@ -8,6 +8,7 @@
 pub mod constraints;
 pub mod elimination;
 pub mod loads;
+mod merge;
 pub mod pattern;
 pub mod slabs;
 pub mod stiffness;

@@ -1,8 +1,9 @@
 //! Kinematic and distributing couplings, and rigid bodies, for small rotations.
 //!
-//! Kinematic: a node at arm r from the reference moves by u_ref + theta x r. Distributing: the reference moves as the
-//! rigid motion that fits the surface best in the mean square over its area, which spreads a force over the surface as
-//! a constant traction and a moment about its center as a traction that grows linearly: both exactly equivalent.
+//! Kinematic: a node at arm r from the reference moves by u_ref + theta x r. Distributing: nodes have weights, on faces
+//! the integrals of their shape functions, and the reference moves as the rigid motion that fits theirs best in the
+//! weighted mean square. A force so becomes a constant traction, a moment about the center of the nodes forces in
+//! proportion to weight and arm: both exactly equivalent, and the forces of CalculiX.
 //!
 //! Invariant: geometry only.
 
@@ -148,90 +149,79 @@ impl Maker<'_> {
 
 const IDENTITY: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
-/// Integrals of shape functions over a surface, with places r counted from the reference node.
+/// Weights of nodes with places r counted from the reference node.
 #[derive(Default)]
 struct Spread {
-    /// Of N and N r, by global node.
+    /// Weight w and w r of each node, by global number.
     of_node: BTreeMap<u64, (f64, Vector3<f64>)>,
-    /// Of 1, r and r r^T.
+    /// Sums of w, w r and w r r^T.
     area: f64,
     first: Vector3<f64>,
     second: Matrix3<f64>,
 }
 
 impl Spread {
-    /// Equal weights at nodes.
-    fn of_nodes(nodes: &[PlacedNode], reference: &Reference) -> Self {
+    /// From global nodes, weights and places.
+    fn new(nodes: impl Iterator<Item = (u64, f64, Vector3<f64>)>) -> Self {
         let mut spread = Spread::default();
-        for node in nodes
-            .iter()
-            .filter(|node| node.global != reference.node.global)
-        {
-            let r = Vector3::from(node.x) - Vector3::from(reference.node.x);
-            spread.of_node.insert(node.global, (1.0, r));
-            spread.area += 1.0;
-            spread.first += r;
-            spread.second += r * r.transpose();
+        for (node, w, r) in nodes {
+            spread.of_node.insert(node, (w, r * w));
+            spread.area += w;
+            spread.first += r * w;
+            spread.second += r * r.transpose() * w;
         }
         spread
     }
 
-    /// Collective. Over the owned ones of `faces` of all ranks.
+    /// Equal weights at nodes.
+    fn of_nodes(nodes: &[PlacedNode], reference: &Reference) -> Self {
+        let others = nodes
+            .iter()
+            .filter(|node| node.global != reference.node.global);
+        Self::new(others.map(|node| {
+            let r = Vector3::from(node.x) - Vector3::from(reference.node.x);
+            (node.global, 1.0, r)
+        }))
+    }
+
+    /// Collective. Integrals of the shape functions over the owned ones of `faces` of all ranks.
     fn of_faces(comm: &Comm, mesh: &LocalMesh, faces: &[CellFace], origin: [f64; 3]) -> Self {
-        let mut mine = Spread::default();
+        let mut mine: BTreeMap<u32, f64> = BTreeMap::new();
         for &face in faces
             .iter()
             .filter(|face| (face.cell as usize) < mesh.n_owned_cells)
         {
-            mine.add_face(mesh, face, origin);
+            add_face(mesh, face, &mut mine);
         }
-        let records: Vec<[f64; 5]> = (mine.of_node.iter())
-            .map(|(&node, (w, s))| [f64::from_bits(node), *w, s[0], s[1], s[2]])
-            .collect();
-        let mut totals = [0.0; 13];
-        totals[0] = mine.area;
-        totals[1..4].copy_from_slice(mine.first.as_slice());
-        totals[4..].copy_from_slice(mine.second.as_slice());
-        comm.sum_into(&mut totals);
-        let mut all = Spread {
-            area: totals[0],
-            first: Vector3::from_column_slice(&totals[1..4]),
-            second: Matrix3::from_column_slice(&totals[4..]),
-            ..Spread::default()
+        let record = |(&node, &weight): (&u32, &f64)| {
+            let x = mesh.coords[node as usize];
+            let [x, y, z] = [0, 1, 2].map(|i| (x[i] - origin[i]).to_bits());
+            [mesh.nodes.global(node as usize), weight.to_bits(), x, y, z]
         };
-        for [node, w, x, y, z] in comm.all_gather(&records).concat() {
-            let (sum, moment) = all.of_node.entry(node.to_bits()).or_default();
-            *sum += w;
-            *moment += Vector3::new(x, y, z);
+        let records: Vec<[u64; 5]> = mine.iter().map(record).collect();
+        let mut all: BTreeMap<u64, (f64, [f64; 3])> = BTreeMap::new();
+        for [node, weight, x, y, z] in comm.all_gather(&records).concat() {
+            let r = [x, y, z].map(f64::from_bits);
+            all.entry(node).or_insert((0.0, r)).0 += f64::from_bits(weight);
         }
-        all
+        Self::new(all.into_iter().map(|(node, (w, r))| (node, w, r.into())))
     }
+}
 
-    fn add_face(&mut self, mesh: &LocalMesh, face: CellFace, origin: [f64; 3]) {
-        let (cell_type, nodes) = mesh.cells.nodes_of_face(face);
-        let table = Tabulation::of(cell_type, Purpose::Load);
-        let nodes: Vec<u32> = nodes.collect();
-        let mut coords = [[0.0; 3]; MAX_NODES];
-        for (slot, &node) in coords.iter_mut().zip(&nodes) {
-            *slot = [0, 1, 2].map(|i| mesh.coords[node as usize][i] - origin[i]);
-        }
-        let coords = &coords[..nodes.len()];
-        for (q, point) in table.points.iter().enumerate() {
-            let normal = area_normal(coords, table.grad(q));
-            let area = point.weight * dot(normal, normal).sqrt();
-            let shape = table.shape(q);
-            let r: Vector3<f64> = (coords.iter().zip(shape))
-                .map(|(x, n)| Vector3::from(*x) * *n)
-                .sum();
-            self.area += area;
-            self.first += r * area;
-            self.second += r * r.transpose() * area;
-            for (&node, n) in nodes.iter().zip(shape) {
-                let global = mesh.nodes.global(node as usize);
-                let (w, s) = self.of_node.entry(global).or_default();
-                *w += area * n;
-                *s += r * (area * n);
-            }
+/// Adds the integrals of the shape functions of a face to the weights of its local nodes.
+fn add_face(mesh: &LocalMesh, face: CellFace, weights: &mut BTreeMap<u32, f64>) {
+    let (cell_type, nodes) = mesh.cells.nodes_of_face(face);
+    let table = Tabulation::of(cell_type, Purpose::Load);
+    let nodes: Vec<u32> = nodes.collect();
+    let mut coords = [[0.0; 3]; MAX_NODES];
+    for (slot, &node) in coords.iter_mut().zip(&nodes) {
+        *slot = mesh.coords[node as usize];
+    }
+    for (q, point) in table.points.iter().enumerate() {
+        let normal = area_normal(&coords[..nodes.len()], table.grad(q));
+        let area = point.weight * dot(normal, normal).sqrt();
+        for (&node, n) in nodes.iter().zip(table.shape(q)) {
+            *weights.entry(node).or_default() += area * n;
         }
     }
 }

@@ -21,6 +21,8 @@ mod joined;
 mod project;
 pub mod reduce;
 #[cfg(test)]
+mod test_couplings;
+#[cfg(test)]
 mod test_links;
 mod tie;
 

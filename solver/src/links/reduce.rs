@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(found.rows[&2], row(&[(0, 0.5), (1, 0.25)], 0.0));
         // 2 u0 - u4 = 0 holds; = 1 does not.
         let redundant = equation(&[(0, 2.0), (4, -1.0)], 0.0);
-        let found = reduce(&[redundant.clone()], &prescribed);
+        let found = reduce(std::slice::from_ref(&redundant), &prescribed);
         assert_eq!((found.redundant, found.contradiction), (vec![0], None));
         let wrong = Equation {
             constant: 1.0,

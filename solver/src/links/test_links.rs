@@ -1,8 +1,10 @@
-//! Constraints from the case file to the solution, against closed forms and against models without them.
+//! Constraints from the case file to the solution: ties, cyclic symmetry, local axes, and what multigrid makes of them.
+//!
+//! Invariant: small models, each on 1 to 4 ranks.
 
 use crate::analysis::linear_static::{Solution, solve};
 use crate::input::{RawMesh, distribute_mesh};
-use crate::links::{ROTATION_ID, free_groups};
+use crate::links::free_groups;
 use crate::log::Log;
 use crate::model::Model;
 use crate::resolve::resolve;
@@ -14,7 +16,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-fn brick(size: [f64; 3], cells: [usize; 3], cell_type: CellType, origin: [f64; 3]) -> Mesh {
+pub(super) fn brick(
+    size: [f64; 3],
+    cells: [usize; 3],
+    cell_type: CellType,
+    origin: [f64; 3],
+) -> Mesh {
     let spec = BoxMesh {
         size,
         cells,
@@ -25,7 +32,7 @@ fn brick(size: [f64; 3], cells: [usize; 3], cell_type: CellType, origin: [f64; 3
 }
 
 /// Meshes side by side that share no node; sets of the k-th get the prefix "a_", "b_", ...
-fn side_by_side(parts: Vec<Mesh>) -> Mesh {
+pub(super) fn side_by_side(parts: Vec<Mesh>) -> Mesh {
     let mut whole = Mesh::default();
     let mut all = Vec::new();
     for (part, prefix) in parts.into_iter().zip(["a_", "b_", "c_"]) {
@@ -60,16 +67,16 @@ fn side_by_side(parts: Vec<Mesh>) -> Mesh {
 }
 
 /// A solution by node numbers of the input, the same on every rank.
-struct Found {
-    place: BTreeMap<u64, [f64; 3]>,
-    u: BTreeMap<u64, [f64; 3]>,
-    reaction: BTreeMap<u64, [f64; 3]>,
+pub(super) struct Found {
+    pub(super) place: BTreeMap<u64, [f64; 3]>,
+    pub(super) u: BTreeMap<u64, [f64; 3]>,
+    pub(super) reaction: BTreeMap<u64, [f64; 3]>,
     stress: BTreeMap<u64, [f64; 6]>,
-    solution: Solution,
+    pub(super) solution: Solution,
     warnings: Vec<String>,
 }
 
-fn parse(text: &str) -> Case {
+pub(super) fn parse(text: &str) -> Case {
     let material =
         "[mesh]\nfile = \"made.msh\"\n[[material]]\nname = \"m\"\nyoung = 1000.0\ndensity = 2.0\n";
     let poisson = if text.contains("poisson = ") {
@@ -82,7 +89,7 @@ fn parse(text: &str) -> Case {
     case::parse(Path::new("case.toml"), &text).unwrap()
 }
 
-fn model_of(comm: &Comm, mesh: &Mesh, case: &Case) -> Result<(Model, Vec<String>)> {
+pub(super) fn model_of(comm: &Comm, mesh: &Mesh, case: &Case) -> Result<(Model, Vec<String>)> {
     let mesh = if comm.is_root() {
         mesh.clone()
     } else {
@@ -130,14 +137,14 @@ fn solve_case(comm: &Comm, mesh: &Mesh, case: &Case) -> Found {
 }
 
 /// Runs `check` on the solution on 1 to 4 ranks.
-fn on_ranks(mesh: &Mesh, text: &str, check: impl Fn(&Found) + Sync) {
+pub(super) fn on_ranks(mesh: &Mesh, text: &str, check: impl Fn(&Found) + Sync) {
     let case = parse(text);
     for n_ranks in 1..=4 {
         run_threads(n_ranks, |comm| check(&solve_case(comm, mesh, &case)));
     }
 }
 
-fn assert_near(a: [f64; 3], b: [f64; 3], tolerance: f64, what: &str) {
+pub(super) fn assert_near(a: [f64; 3], b: [f64; 3], tolerance: f64, what: &str) {
     for i in 0..3 {
         assert!(
             (a[i] - b[i]).abs() <= tolerance,
@@ -251,121 +258,7 @@ fn a_tie_closes_a_gap_only_if_it_may() {
     });
 }
 
-/// A bar of 4 x 1 x 1 clamped at x = 0 whose other end hangs on a reference node; Poisson's ratio 0, so that bending with a
-/// plane end is exact in elements of second order: rotation M L / (E I), deflection its half times L.
-fn bent_bar(coupling: &str, at: [f64; 3], load: &str) -> (Mesh, String) {
-    let mesh = side_by_side(vec![brick(
-        [4.0, 1.0, 1.0],
-        [3, 2, 2],
-        CellType::Hex20,
-        [0.0; 3],
-    )]);
-    let text = format!(
-        "poisson = 0.0
-[[node]]
-number = 5000
-at = {at:?}
-name = \"tip\"
-{coupling}
-reference = \"tip\"
-on = \"a_xmax\"
-[[constraint]]
-on = \"a_xmin\"
-displacement = [0.0, 0.0, 0.0]
-{load}"
-    );
-    (mesh, text)
-}
-
-#[test]
-fn a_moment_on_a_rigid_or_distributing_end_bends_the_bar_as_a_beam() {
-    let moment = 0.7;
-    let load = format!("[[load]]\non = \"tip\"\nmoment = [0.0, {moment}, 0.0]");
-    let rotation = moment * 4.0 / (1000.0 / 12.0);
-    for coupling in [
-        "[[coupling]]\nkind = \"kinematic\"",
-        "[[coupling]]\nkind = \"distributing\"",
-        "[[rigid_body]]",
-    ] {
-        // At the middle of the end, and beside it.
-        for at in [[4.0, 0.5, 0.5], [4.5, 1.0, 2.5]] {
-            let (mesh, text) = bent_bar(coupling, at, &load);
-            on_ranks(&mesh, &text, |found| {
-                let turned = found.u[&(ROTATION_ID + 5000)];
-                assert_near(turned, [0.0, rotation, 0.0], 1e-9, coupling);
-                let tip = [
-                    rotation * (at[2] - 0.5),
-                    0.0,
-                    -rotation * (at[0] - 4.0) - 0.5 * rotation * 4.0,
-                ];
-                assert_near(found.u[&5000], tip, 1e-9, coupling);
-                for (id, x) in found.place.iter().filter(|(id, _)| **id < 5000) {
-                    let kappa = rotation / 4.0;
-                    let expected = [kappa * x[0] * (x[2] - 0.5), 0.0, -0.5 * kappa * x[0] * x[0]];
-                    assert_near(found.u[id], expected, 1e-9, coupling);
-                }
-            });
-        }
-    }
-}
-
-#[test]
-fn a_prescribed_rotation_needs_the_moment_of_the_beam() {
-    let load = "[[constraint]]\non = \"tip\"\nrotation = [\"free\", 0.02, \"free\"]";
-    for coupling in [
-        "[[coupling]]\nkind = \"kinematic\"",
-        "[[coupling]]\nkind = \"distributing\"",
-    ] {
-        let (mesh, text) = bent_bar(coupling, [4.0, 0.5, 0.5], load);
-        on_ranks(&mesh, &text, |found| {
-            let moment = found.reaction[&(ROTATION_ID + 5000)];
-            assert_near(
-                moment,
-                [0.0, 0.02 * 1000.0 / 12.0 / 4.0, 0.0],
-                1e-8,
-                coupling,
-            );
-        });
-    }
-}
-
-#[test]
-fn forces_and_moments_of_a_reference_arrive_whole() {
-    let (at, force, moment) = ([5.0, -1.0, 2.0], [1.0, -2.0, 0.5], [0.3, -0.4, 0.9]);
-    let load = format!(
-        "[[load]]\non = \"tip\"\nforce = {force:?}\n[[load]]\non = \"tip\"\nmoment = {moment:?}"
-    );
-    for coupling in [
-        "[[coupling]]\nkind = \"kinematic\"",
-        "[[coupling]]\nkind = \"distributing\"",
-        "[[rigid_body]]",
-    ] {
-        let (mesh, text) = bent_bar(coupling, at, &load);
-        on_ranks(&mesh, &text, |found| {
-            let mut sum = [0.0; 3];
-            let mut turn = [0.0; 3];
-            for (id, r) in found.reaction.iter().filter(|(id, _)| **id < 5000) {
-                let x = found.place[id];
-                for i in 0..3 {
-                    let (j, k) = ((i + 1) % 3, (i + 2) % 3);
-                    sum[i] -= r[i];
-                    turn[i] -= x[j] * r[k] - x[k] * r[j];
-                }
-            }
-            assert_near(sum, force, 1e-8, coupling);
-            let about_origin = [0, 1, 2].map(|i| {
-                let (j, k) = ((i + 1) % 3, (i + 2) % 3);
-                moment[i] + at[j] * force[k] - at[k] * force[j]
-            });
-            assert_near(turn, about_origin, 1e-7, coupling);
-            for i in 0..3 {
-                assert!((found.solution.totals.load_sum[i] - force[i]).abs() < 1e-12);
-            }
-        });
-    }
-}
-
-/// The bar of [`bent_bar`] turned about z by `angle` about the origin.
+/// A mesh turned about z by `angle` about the origin.
 fn turned(mesh: &Mesh, angle: f64) -> Mesh {
     let (s, c) = angle.sin_cos();
     let mut mesh = mesh.clone();
@@ -531,158 +424,6 @@ centrifugal = { axis = [0, 0, 1], omega = 3.0 }
             let radial = found.u[&1][0];
             assert!(radial > 1e-3, "the ring widens: {radial}");
         });
-    }
-}
-
-#[test]
-fn equations_by_number_set_and_constant_hold() {
-    let mesh = side_by_side(vec![brick(
-        [2.0, 1.0, 1.0],
-        [2, 2, 2],
-        CellType::Hex8,
-        [0.0; 3],
-    )]);
-    let text = "
-[[equation]]
-terms = [{ node = 3, component = \"x\" }, { node = 12, component = \"y\", coefficient = -2.0 }, { node = 21, component = \"z\" }]
-constant = 0.05
-[[equation]]
-terms = [{ node = 12, component = \"y\" }, { node = 27, component = \"y\", coefficient = -1.0 }]
-[[equation]]
-terms = [{ node = \"end\", component = \"z\" }, { node = 15, component = \"z\", coefficient = -1.0 }]
-[[set]]
-name = \"end\"
-nodes_in_box = { min = [2.0, 0.0, 0.0], max = [2.0, 1.0, 0.0] }
-[[constraint]]
-on = \"a_xmin\"
-displacement = [0.0, 0.0, 0.0]
-[[load]]
-on = \"end\"
-force = [0.0, 0.0, 1.0]
-";
-    on_ranks(&mesh, text, |found| {
-        let u = |id: u64| found.u[&id];
-        assert!((u(3)[0] - 2.0 * u(12)[1] + u(21)[2] - 0.05).abs() < 1e-10);
-        assert!((u(12)[1] - u(27)[1]).abs() < 1e-12);
-        for id in [3, 6, 9] {
-            assert!((u(id)[2] - u(15)[2]).abs() < 1e-12);
-        }
-        // 2 y - z is held against the ground.
-        assert!(found.solution.totals.constraint_sum.is_some());
-    });
-}
-
-#[test]
-fn points_stay_in_their_plane_on_their_line_and_at_their_distance() {
-    let mesh = side_by_side(vec![brick(
-        [2.0, 1.0, 1.0],
-        [2, 2, 2],
-        CellType::Hex8,
-        [0.0; 3],
-    )]);
-    let held = "[[constraint]]\non = \"a_xmin\"\ndisplacement = [0.0, 0.0, 0.0]\n[[load]]\non = \"a_ymax\"\ntraction = [3.0, 1.0, 2.0]\n";
-    // The end x = 2 has the nodes 3, 6, ..., 27.
-    let normal = |found: &Found, ids: [u64; 4]| {
-        let x = ids.map(|id| nalgebra::Vector3::from(found.place[&id]));
-        let u = ids.map(|id| nalgebra::Vector3::from(found.u[&id]));
-        let volume = |k: usize| {
-            let mut edges = [1, 2, 3].map(|i| x[i] - x[0]);
-            edges[k] = u[k + 1] - u[0];
-            edges[0].cross(&edges[1]).dot(&edges[2])
-        };
-        (0..3).map(volume).sum::<f64>()
-    };
-    on_ranks(
-        &mesh,
-        &format!("[[mpc]]\nkind = \"plane\"\nnodes = [3, 9, 21, 27, 15]\n{held}"),
-        |found| {
-            assert!(normal(found, [3, 9, 21, 27]).abs() < 1e-10);
-            assert!(normal(found, [3, 9, 21, 15]).abs() < 1e-10);
-        },
-    );
-    on_ranks(
-        &mesh,
-        &format!("[[mpc]]\nkind = \"straight\"\nnodes = [3, 27, 15]\n{held}"),
-        |found| {
-            let middle = [0, 1, 2].map(|i| 0.5 * (found.u[&3][i] + found.u[&27][i]));
-            let off = [0, 1, 2].map(|i| found.u[&15][i] - middle[i]);
-            assert!(off[0].abs() < 1e-11 && (off[1] - off[2]).abs() < 1e-11);
-        },
-    );
-    on_ranks(
-        &mesh,
-        &format!("[[mpc]]\nkind = \"beam\"\nnodes = [3, 27]\n{held}"),
-        |found| {
-            let stretch: f64 = (1..3).map(|i| found.u[&27][i] - found.u[&3][i]).sum();
-            assert!(stretch.abs() < 1e-11, "{stretch}");
-        },
-    );
-}
-
-#[test]
-fn contradictions_and_mistakes_are_named() {
-    let mesh = side_by_side(vec![brick(
-        [2.0, 1.0, 1.0],
-        [2, 2, 2],
-        CellType::Hex8,
-        [0.0; 3],
-    )]);
-    let held = "[[constraint]]\non = \"a_xmin\"\ndisplacement = [0.0, 0.0, 0.0]\n";
-    let equation = |terms: &str, constant: f64| {
-        format!("[[equation]]\nterms = [{terms}]\nconstant = {constant}\n")
-    };
-    let twice = format!(
-        "{}{}{held}",
-        equation(
-            "{ node = 3, component = \"x\" }, { node = 6, component = \"x\" }",
-            0.0
-        ),
-        equation(
-            "{ node = 3, component = \"x\" }, { node = 6, component = \"x\" }",
-            1.0
-        )
-    );
-    for (text, expected) in [
-        (
-            twice,
-            "an equation of the [[equation]] at node 3 contradicts other constraints",
-        ),
-        (
-            format!("{}{held}", equation("{ node = 1, component = \"x\" }", 0.5)),
-            "at node 1 contradicts",
-        ),
-        (
-            format!(
-                "{}{held}",
-                equation("{ node = 99, component = \"x\" }", 0.0)
-            ),
-            "there is no node 99",
-        ),
-        (
-            format!(
-                "{}{held}",
-                equation("{ node = 3, component = \"rx\" }", 0.0)
-            ),
-            "node 3 has no rotation",
-        ),
-        (
-            format!("[[load]]\non = \"a_xmax\"\nforce = [1, 0, 0]\n[[node]]\nnumber = 7\n{held}"),
-            "the mesh has no node 7 in no element",
-        ),
-        (
-            format!(
-                "[[node]]\nnumber = 700\nat = [0, 0, 0]\nname = \"far\"\n[[load]]\non = \"far\"\nforce = [1, 0, 0]\n{held}"
-            ),
-            "a load acts on node 700, which is in no element",
-        ),
-    ] {
-        let case = parse(&format!("\n{text}"));
-        for n_ranks in [1, 3] {
-            run_threads(n_ranks, |comm| {
-                let error = model_of(comm, &mesh, &case).unwrap_err().to_string();
-                assert!(error.contains(expected), "{error}");
-            });
-        }
     }
 }
 
