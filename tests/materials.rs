@@ -434,7 +434,7 @@ fn a_hot_core_in_a_cold_body() {
         // The exact displacement on the inner and outer face.
         for (node, x) in model.mesh.coords.iter().enumerate() {
             let r = far(*x);
-            if r < 0.2 + 1e-9 || r > 10.0 - 1e-9 {
+            if !(0.2 + 1e-9..=10.0 - 1e-9).contains(&r) {
                 for i in 0..2 {
                     model
                         .fixed

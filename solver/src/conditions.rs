@@ -12,22 +12,19 @@ use crate::material::{Elastic, Isotropic, Law, Orientation};
 use crate::model::{GLOBAL_AXES, Load, Model};
 use fem_mesh::CellType;
 
-/// Sums over loads of what is the same at all points of a cell.
-#[derive(Clone, Copy, Default, PartialEq)]
-struct OfCell {
-    /// Change of temperature, K.
-    change: f64,
-    strain: [f64; 6],
-    stress: [f64; 6],
-}
+/// Initial strain and initial stress, Pa.
+type InitialState = [[f64; 6]; 2];
+const UNSTRAINED: InitialState = [[0.0; 6]; 2];
 
 /// The conditions of all local cells.
 pub struct Conditions<'a> {
     model: &'a Model,
     /// By material, of those that depend neither on temperature nor on direction.
     isotropic: Vec<Option<Isotropic>>,
-    /// By local cell; empty if no load changes temperature, stress or strain.
-    of_cells: Vec<OfCell>,
+    /// Change of temperature by local cell, K; empty if no load gives one.
+    changes: Vec<f64>,
+    /// By local cell; empty if no load gives one.
+    states: Vec<InitialState>,
 }
 
 impl<'a> Conditions<'a> {
@@ -40,7 +37,8 @@ impl<'a> Conditions<'a> {
                 .iter()
                 .map(|material| material.law.as_isotropic())
                 .collect(),
-            of_cells: sums_over_loads(model),
+            changes: changes(model),
+            states: states(model),
         }
     }
 
@@ -49,15 +47,14 @@ impl<'a> Conditions<'a> {
     pub fn are_simple(&self) -> bool {
         self.model.temperatures.is_none()
             && self.isotropic.iter().all(Option::is_some)
-            && self.of_cells.iter().all(OfCell::is_thermal)
+            && self.states.iter().all(|state| *state == UNSTRAINED)
     }
 
     /// Law of the cell and change of temperature, K, if they say all of it at all points.
     pub fn uniform(&self, cell: usize) -> Option<(Isotropic, f64)> {
         let law = self.isotropic[self.material(cell)]?;
-        let of_cell = self.sums(cell);
-        let is_uniform = self.model.temperatures.is_none() && of_cell.is_thermal();
-        is_uniform.then_some((law, of_cell.change))
+        let is_uniform = self.model.temperatures.is_none() && self.state(cell) == UNSTRAINED;
+        is_uniform.then(|| (law, self.change(cell)))
     }
 
     /// Lame constants lambda and mu of the cell, Pa, if it is isotropic and they are the same at all its points.
@@ -78,12 +75,13 @@ impl<'a> Conditions<'a> {
 
     /// Change of temperature of the cell by loads on elements, K.
     pub fn change(&self, cell: usize) -> f64 {
-        self.sums(cell).change
+        self.changes.get(cell).copied().unwrap_or_default()
     }
 
     /// Whether thermal strain, initial strain or initial stress act on the cell.
     pub fn has_initial_force(&self, cell: usize) -> bool {
-        self.model.temperatures.is_some() || self.sums(cell) != OfCell::default()
+        let is_strained = self.change(cell) != 0.0 || self.state(cell) != UNSTRAINED;
+        is_strained || self.model.temperatures.is_some()
     }
 
     /// The conditions of one cell, to be asked point by point.
@@ -91,16 +89,16 @@ impl<'a> Conditions<'a> {
         let model = self.model;
         let mesh = &model.mesh;
         let law = &model.materials[self.material(cell)].law;
-        let sums = self.sums(cell);
+        let change = self.change(cell);
         let mut of_cell = CellConditions {
             cell_type: mesh.cells.types[cell],
             law,
             orientation: self.orientation(cell),
             coords: [[0.0; 3]; MAX_NODES],
             initial: [law.reference_temperature(); MAX_NODES],
-            current: [law.reference_temperature() + sums.change; MAX_NODES],
-            change: model.temperatures.is_none().then_some(sums.change),
-            sums,
+            current: [law.reference_temperature() + change; MAX_NODES],
+            change: model.temperatures.is_none().then_some(change),
+            state: self.state(cell),
             constant: None,
         };
         mesh.gather_coords(cell, &mut of_cell.coords);
@@ -112,7 +110,7 @@ impl<'a> Conditions<'a> {
                 };
                 let initial = given(&temperatures.initial, law.reference_temperature());
                 of_cell.initial[a] = initial;
-                of_cell.current[a] = given(&temperatures.current, initial) + sums.change;
+                of_cell.current[a] = given(&temperatures.current, initial) + change;
             }
         }
         of_cell.constant = of_cell.constant_stiffness();
@@ -123,70 +121,45 @@ impl<'a> Conditions<'a> {
         usize::from(self.model.cell_material[cell])
     }
 
-    fn sums(&self, cell: usize) -> OfCell {
-        self.of_cells.get(cell).copied().unwrap_or_default()
+    fn state(&self, cell: usize) -> InitialState {
+        self.states.get(cell).copied().unwrap_or(UNSTRAINED)
     }
 
     /// Axes of the material of a cell; `None` for the global ones.
     pub fn orientation(&self, cell: usize) -> Option<&'a Orientation> {
         let index = self.model.cell_orientation.get(cell)?;
-        (*index != GLOBAL_AXES).then(|| &self.model.orientations[usize::from(*index)])
+        (*index != GLOBAL_AXES).then(|| &self.model.orientations[*index as usize])
     }
 }
 
-impl OfCell {
-    fn is_thermal(&self) -> bool {
-        self.strain == [0.0; 6] && self.stress == [0.0; 6]
-    }
-}
-
-fn sums_over_loads(model: &Model) -> Vec<OfCell> {
-    let mut sums = Vec::new();
+fn changes(model: &Model) -> Vec<f64> {
+    let mut changes = Vec::new();
     for load in &model.loads {
-        let (cells, add) = match load {
-            Load::TemperatureChange { cells, change } => (cells, OfCell::heated(*change)),
-            Load::InitialStrain { cells, strain } => {
-                let strain = *strain;
-                (
-                    cells,
-                    OfCell {
-                        strain,
-                        ..OfCell::default()
-                    },
-                )
+        if let Load::TemperatureChange { cells, change } = load {
+            changes.resize(model.mesh.n_cells(), 0.0);
+            for &cell in cells {
+                changes[cell as usize] += change;
             }
-            Load::InitialStress { cells, stress } => {
-                let stress = *stress;
-                (
-                    cells,
-                    OfCell {
-                        stress,
-                        ..OfCell::default()
-                    },
-                )
-            }
+        }
+    }
+    changes
+}
+
+fn states(model: &Model) -> Vec<InitialState> {
+    let mut states = Vec::new();
+    for load in &model.loads {
+        let (cells, which, tensor) = match load {
+            Load::InitialStrain { cells, strain } => (cells, 0, strain),
+            Load::InitialStress { cells, stress } => (cells, 1, stress),
             _ => continue,
         };
-        sums.resize(model.mesh.n_cells(), OfCell::default());
+        states.resize(model.mesh.n_cells(), UNSTRAINED);
         for &cell in cells {
-            let sum = &mut sums[cell as usize];
-            sum.change += add.change;
-            for i in 0..6 {
-                sum.strain[i] += add.strain[i];
-                sum.stress[i] += add.stress[i];
-            }
+            let sum = &mut states[cell as usize][which];
+            (0..6).for_each(|i| sum[i] += tensor[i]);
         }
     }
-    sums
-}
-
-impl OfCell {
-    fn heated(change: f64) -> Self {
-        OfCell {
-            change,
-            ..OfCell::default()
-        }
-    }
+    states
 }
 
 /// The conditions of one cell.
@@ -199,7 +172,7 @@ pub struct CellConditions<'a> {
     current: [f64; MAX_NODES],
     /// Change of temperature, K, where it is the same at all points of the cell.
     change: Option<f64>,
-    sums: OfCell,
+    state: InitialState,
     /// The elastic constants in global axes, where they are the same at all points.
     constant: Option<[[f64; 6]; 6]>,
 }
@@ -288,8 +261,8 @@ impl CellConditions<'_> {
         };
         PointLaw {
             d,
-            free_strain: std::array::from_fn(|i| thermal[i] + self.sums.strain[i]),
-            initial_stress: self.sums.stress,
+            free_strain: std::array::from_fn(|i| thermal[i] + self.state[0][i]),
+            initial_stress: self.state[1],
         }
     }
 

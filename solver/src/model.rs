@@ -120,7 +120,7 @@ pub struct Temperatures {
 }
 
 /// In `Model::cell_orientation`: a cell whose material has the global axes.
-pub const GLOBAL_AXES: u16 = u16::MAX;
+pub const GLOBAL_AXES: u32 = u32::MAX;
 
 /// What one rank needs to know to assemble, solve and recover a case.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +136,7 @@ pub struct Model {
     /// Axes of material.
     pub orientations: Vec<Orientation>,
     /// Index into `orientations` of each local cell, or [`GLOBAL_AXES`]; empty if there are no orientations.
-    pub cell_orientation: Vec<u16>,
+    pub cell_orientation: Vec<u32>,
     /// Temperatures of nodes; `None` if the case gives none.
     pub temperatures: Option<Temperatures>,
     /// Prescribed degrees of freedom, ascending: local number (3 * local node + component, ghosts included), value, m.

@@ -15,7 +15,7 @@ const PARALLEL: f64 = 1e-9;
 
 pub(super) fn material(section: &Section<'_>) -> Result<MaterialInput> {
     let (given, _) = section.exactly_one()?;
-    let rows = section.sections("table")?;
+    let rows = rows_of(section, "table")?;
     let mut elastic: Vec<AtTemperature<ElasticInput>> = Vec::new();
     let mut expansion = Vec::new();
     match given {
@@ -30,7 +30,7 @@ pub(super) fn material(section: &Section<'_>) -> Result<MaterialInput> {
     }
     for values in [
         row_expansions(&rows)?,
-        by_temperature(&section.sections("expansion_table")?, required_expansion)?,
+        by_temperature(&rows_of(section, "expansion_table")?, required_expansion)?,
     ] {
         if !values.is_empty() && !expansion.is_empty() {
             let what = "the thermal expansion is given twice";
@@ -53,6 +53,16 @@ pub(super) fn material(section: &Section<'_>) -> Result<MaterialInput> {
         specific_heat: section.number("specific_heat")?,
         place: section.place_of("elements"),
     })
+}
+
+/// The rows of a table, at least one if the key is given.
+fn rows_of<'a>(section: &Section<'a>, key: &'static str) -> Result<Vec<Section<'a>>> {
+    let rows = section.sections(key)?;
+    if rows.is_empty() && section.has(key) {
+        let error = section.error(section.place_of(key), format!("`{key}` has no rows"));
+        return Err(error.expected("a row for each temperature"));
+    }
+    Ok(rows)
 }
 
 fn constant<V>(value: V) -> AtTemperature<V> {

@@ -10,19 +10,19 @@ use fem_mesh::{Comm, Halo, LocalMesh, Result};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Collective. Index of the orientation of each local cell; empty if the case has none.
-pub(super) fn cell_orientation(comm: &Comm, case: &Case, names: &Names) -> Result<Vec<u16>> {
+pub(super) fn cell_orientation(comm: &Comm, case: &Case, names: &Names) -> Result<Vec<u32>> {
     if case.orientations.is_empty() {
         return Ok(Vec::new());
     }
     comm.all_ok(claimed_cells(case, names))
 }
 
-fn claimed_cells(case: &Case, names: &Names) -> Result<Vec<u16>> {
+fn claimed_cells(case: &Case, names: &Names) -> Result<Vec<u32>> {
     let mut of_cells = vec![GLOBAL_AXES; names.mesh.n_cells()];
     for (index, orientation) in case.orientations.iter().enumerate() {
         for cell in names.cells(&orientation.elements, SetUse::Orientation) {
             let slot = &mut of_cells[cell as usize];
-            if let Some(other) = case.orientations.get(usize::from(*slot)) {
+            if let Some(other) = case.orientations.get(*slot as usize) {
                 let what = format!(
                     "element {} has two orientations, \"{}\" and \"{}\"",
                     names.mesh.cell_ids[cell as usize], other.name, orientation.name
@@ -31,7 +31,7 @@ fn claimed_cells(case: &Case, names: &Names) -> Result<Vec<u16>> {
                     .error_at(orientation.place, what)
                     .expected("at most one orientation for each element"));
             }
-            *slot = index as u16;
+            *slot = index as u32;
         }
     }
     Ok(of_cells)

@@ -184,7 +184,7 @@ pub(super) static ORIENTATION: TableSpec = TableSpec {
             "a",
             Vector(Any),
             Required,
-            "Rectangular: a vector along axis 1. Cylindrical: a point on the axis of the cylinder.",
+            "Rectangular: a vector along axis 1. Cylindrical: a point on the axis of the cylinder, in scaled coordinates.",
         ),
         key(
             "b",
