@@ -14,9 +14,65 @@ const OF_OTHERS: f64 = 1e-3;
 const REFUSAL_SECONDS: u64 = 20;
 
 /// Decks that run and agree with their reference output.
-const AGREE: [&str; 0] = [];
-/// Decks without reference output, or for which CalculiX itself has none, that run.
-const RUN: [&str; 0] = [];
+const AGREE: &[&str] = &[
+    "achtel2",
+    "achtel29",
+    "achtel9",
+    "achtelcas",
+    "achtelg",
+    "aniso",
+    "beam20p",
+    "beam8p",
+    "beam8p_mpc",
+    "beamd",
+    "beamd2",
+    "beamd3",
+    "beamidset",
+    "beamp",
+    "beampis",
+    "beampo2",
+    "beampo3",
+    "beampo4",
+    "beampo6",
+    "beampset",
+    "beamptied1noadjust",
+    "beamptied2",
+    "beamt",
+    "beamt3",
+    "beamt4",
+    "c3d6",
+    "coupling1",
+    "coupling10",
+    "coupling11",
+    "coupling1_set",
+    "coupling3",
+    "coupling6",
+    "coupling7",
+    "coupling9",
+    "disk2",
+    "inistrain",
+    "mpcforce",
+    "segment2",
+    "segmentf",
+];
+/// Decks that run. Most have no reference output. achtelc prints a table of its centrifugal load, which we do not; beammpc
+/// has an MPC BEAM, for which CalculiX takes rotations as large.
+const RUN: &[&str] = &[
+    "achtelc",
+    "beammpc",
+    "beamperror",
+    "beamprb",
+    "circ11p",
+    "opt2",
+    "patch_c3d8i",
+    "segmentunsmooth",
+];
+
+/// Sizes by which deviations are measured where the reference is rounding: inistrain is free of stress, and held it would
+/// be under E times its strain.
+const SIZES: [(&str, f64); 1] = [("inistrain", 2100.0)];
+/// Rows of the reference that are no results: the degree of freedom 2 of this node is a pressure.
+const NO_NODES: [(&str, i64); 1] = [("beamd2", 262)];
 
 /// The folder of decks, or `None` (said on stderr) where it is not.
 fn folder() -> Option<PathBuf> {
@@ -46,7 +102,11 @@ type Block = BTreeMap<Vec<i64>, Vec<f64>>;
 fn blocks(text: &str) -> Vec<(String, Block)> {
     let mut blocks: Vec<(String, Block)> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        let fields: Vec<&str> = line.split_whitespace().collect();
+        let mut fields: Vec<&str> = line.split_whitespace().collect();
+        // Behind numbers in local axes.
+        if fields.last() == Some(&"L") {
+            fields.pop();
+        }
         let numbers: Option<Vec<f64>> = fields.iter().map(|f| f.parse().ok()).collect();
         match numbers {
             Some(numbers) => {
@@ -76,41 +136,56 @@ fn blocks(text: &str) -> Vec<(String, Block)> {
     blocks
 }
 
-/// The largest deviation of `found` from `expected`, as a share of what is allowed, or what is missing.
-fn deviation(found: &str, expected: &str) -> Result<f64, String> {
+/// The largest deviation of `found` from `expected`, as a share of what is allowed, and what is missing. Rows of zeros may
+/// be missing: CalculiX prints them for numbers of a set that no node has.
+fn deviation(deck: &str, found: &str, expected: &str) -> (f64, Vec<String>) {
+    let given = SIZES.iter().find(|(name, _)| *name == deck);
+    let is_no_node = |key: &[i64]| {
+        NO_NODES
+            .iter()
+            .any(|&(name, id)| name == deck && key == [id])
+    };
     let found = blocks(found);
     let mut worst: f64 = 0.0;
+    let mut missing = Vec::new();
     for (heading, rows) in blocks(expected) {
         let Some((_, ours)) = found.iter().find(|(ours, _)| *ours == heading) else {
-            return Err(format!("no table `{heading}`"));
+            missing.push(format!("no table `{heading}`"));
+            continue;
         };
-        let size = rows
+        let largest = rows
             .values()
             .flatten()
             .fold(0.0, |m: f64, v| m.max(v.abs()));
+        let size = given.map_or(largest, |(_, size)| *size);
         let allowed = if heading.starts_with("DISPLACEMENTS") {
             OF_DISPLACEMENTS
         } else {
             OF_OTHERS
         };
-        for (key, row) in &rows {
+        for (key, row) in rows.iter().filter(|(_, row)| row.iter().any(|&v| v != 0.0)) {
             let Some(ours) = ours.get(key).filter(|ours| ours.len() == row.len()) else {
-                return Err(format!("no row {key:?} in `{heading}`"));
+                if !is_no_node(key) {
+                    missing.push(format!("no row {key:?} in `{heading}`"));
+                }
+                continue;
             };
             for (a, b) in ours.iter().zip(row) {
                 worst = worst.max((a - b).abs() / (allowed * size.max(f64::MIN_POSITIVE)));
             }
         }
     }
-    Ok(worst)
+    (worst, missing)
 }
 
 /// What became of a deck on some ranks.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Agrees(f64),
+    /// Agrees where there is something to compare; what is missing.
+    Partly(f64, String),
     Differs(f64),
-    /// Runs; there is nothing to compare with, or not all of it.
+    /// Runs; there is nothing to compare with.
     Runs(String),
     /// Exit code, message.
     Refused(i32, String),
@@ -137,13 +212,12 @@ fn run(folder: &Path, deck: &str, n_ranks: usize) -> Verdict {
         return Verdict::Runs("no reference".to_owned());
     }
     let printed = results.path().join("results").join(format!("{deck}.dat"));
-    match deviation(
-        &std::fs::read_to_string(printed).unwrap_or_default(),
-        &reference,
-    ) {
-        Ok(share) if share <= 1.0 => Verdict::Agrees(share),
-        Ok(share) => Verdict::Differs(share),
-        Err(what) => Verdict::Runs(what),
+    let printed = std::fs::read_to_string(printed).unwrap_or_default();
+    let (share, missing) = deviation(deck, &printed, &reference);
+    match missing.first() {
+        _ if share.is_nan() || share > 1.0 => Verdict::Differs(share),
+        None => Verdict::Agrees(share),
+        Some(first) => Verdict::Partly(share, format!("{first}, {} in all", missing.len())),
     }
 }
 
@@ -166,7 +240,14 @@ fn static_decks_give_the_numbers_of_their_reference() {
         .filter(|(_, is_static)| *is_static)
     {
         n += 1;
-        let verdicts: Vec<Verdict> = ranks().iter().map(|&n| run(&folder, &deck, n)).collect();
+        let mut verdicts = Vec::new();
+        for &n_ranks in ranks() {
+            verdicts.push(run(&folder, &deck, n_ranks));
+            // What is refused is refused before ranks matter.
+            if matches!(verdicts[0], Verdict::Refused(2, _)) {
+                break;
+            }
+        }
         let agrees = verdicts.iter().all(|v| matches!(v, Verdict::Agrees(_)));
         let runs = verdicts.iter().all(|v| !matches!(v, Verdict::Refused(..)));
         (n_agree, n_run) = (n_agree + usize::from(agrees), n_run + usize::from(runs));
@@ -179,6 +260,10 @@ fn static_decks_give_the_numbers_of_their_reference() {
                 Verdict::Agrees(share) => writeln!(
                     table,
                     "{deck:22} {ranks}  agrees   {share:8.1e} of what is allowed"
+                ),
+                Verdict::Partly(share, what) => writeln!(
+                    table,
+                    "{deck:22} {ranks}  in part  {share:8.1e} of what is allowed; {what}"
                 ),
                 Verdict::Differs(share) => writeln!(
                     table,

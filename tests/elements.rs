@@ -3,6 +3,7 @@
 //!
 //! Sources: MacNeal and Harder, Finite Elem. Anal. Des. 1 (1985) 3-20; Cook, J. Struct. Div. ASCE 100 (1974) 1851-1863.
 
+use crate::common::{box_case, on_ranks, summary, write_case};
 use fem_io::case::{Method, SolverOptions};
 use fem_mesh::comm::run_threads;
 use fem_mesh::{BoxMesh, CellType, Comm, Halo, LocalMesh, distribute_slices, generate_slice};
@@ -314,4 +315,61 @@ fn one_reduced_element_gives_no_silent_nonsense() {
             }
         }
     });
+}
+
+/// The case of a box of one element across, of a nearly incompressible material, with more tables.
+fn thin_case(element: &str, tables: &str) -> String {
+    let text = box_case([8, 1, 1], element, tables);
+    text.replace("poisson = 0.3", "poisson = 0.4999")
+}
+
+#[test]
+fn element_tables_are_obeyed_and_what_they_cannot_mean_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let solved = |text: &str, n| {
+        let case = write_case(folder.path(), text);
+        let run = on_ranks(n, folder.path(), &[&case]).expect_code(0);
+        let results = summary(&folder.path().join("results"));
+        let largest = results["results"]["max_displacement"].as_f64().unwrap();
+        (largest, run.stderr)
+    };
+    let b_bar = "[[element]]\nformulation = \"b_bar\"\n";
+    let reduced = "[[element]]\nformulation = \"reduced\"\n";
+    let half = "[[set]]\nname = \"half\"\nelements_in_box = { max = [1.0, \"inf\", \"inf\"] }\n\
+                [[element]]\nelements = \"half\"\nformulation = \"b_bar\"\n";
+    for n in [0, 1, 3] {
+        let (locked, warning) = solved(&thin_case("hex8", ""), n);
+        assert!(warning.contains("formulation \"b_bar\""), "{warning}");
+        let (free, warning) = solved(&thin_case("hex8", b_bar), n);
+        assert!(!warning.contains("lock"), "{warning}");
+        let (mixed, warning) = solved(&thin_case("hex8", half), n);
+        assert!(
+            warning.contains("in 4 hex8 elements, which lock"),
+            "{warning}"
+        );
+        assert!(
+            locked < 0.8 * mixed && mixed < 0.95 * free,
+            "{locked} {mixed} {free}"
+        );
+        // One layer of single points bends against nothing but hourglass control.
+        let (_, warning) = solved(&box_case([8, 1, 1], "hex8", reduced), n);
+        assert!(warning.contains("hourglass patterns"), "{warning}");
+        let (_, warning) = solved(&box_case([4, 2, 2], "hex20", reduced), n);
+        assert!(!warning.contains("hourglass"), "{warning}");
+
+        let refused = |text: &str| {
+            let case = write_case(folder.path(), text);
+            on_ranks(n, folder.path(), &[&case]).expect_code(2).stderr
+        };
+        let message = refused(&thin_case("tet10", b_bar));
+        assert!(
+            message.contains("formulation \"b_bar\" is none of the elements here (48 tet10)"),
+            "{message}"
+        );
+        let message = refused(&thin_case("hex8", &format!("{reduced}{half}")));
+        assert!(
+            message.contains("element 1 has two formulations"),
+            "{message}"
+        );
+    }
 }

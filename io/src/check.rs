@@ -12,7 +12,7 @@ mod cover;
 pub use catalog::{ALL, FoundSet, SetCatalog, SetKind, SetUse};
 pub use cover::{Cover, assign_materials, check_cover};
 
-use crate::case::{Case, MaterialInput, NodeRef, Place, ProbeAt};
+use crate::case::{Case, MaterialInput, NodeRef, Place, PrintKind, ProbeAt};
 use fem_mesh::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,11 +68,13 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
         let (names, place) = (&orientation.elements, orientation.place);
         find_all(case, sets, names, SetUse::Orientation, place)?;
     }
-    for temperature in &case.temperatures {
+    let of_steps = case.steps.iter().flat_map(|s| &s.temperatures);
+    for temperature in case.temperatures.iter().chain(of_steps) {
         let (names, place) = (&temperature.on, temperature.place);
         find_all(case, sets, names, SetUse::Temperature, place)?;
     }
-    for constraint in &case.constraints {
+    let steps = &case.steps;
+    for constraint in (case.constraints.iter()).chain(steps.iter().flat_map(|s| &s.constraints)) {
         find_all(
             case,
             sets,
@@ -81,7 +83,7 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
             constraint.place,
         )?;
     }
-    for load in &case.loads {
+    for load in (case.loads.iter()).chain(steps.iter().flat_map(|s| &s.loads)) {
         find_all(
             case,
             sets,
@@ -91,6 +93,15 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
         )?;
     }
     check_links(case, sets)?;
+    for print in &case.prints {
+        let purpose = match print.kind {
+            PrintKind::Nodes => SetUse::NodalForce,
+            PrintKind::Elements => SetUse::BodyLoad,
+            PrintKind::Section => SetUse::SurfaceLoad,
+        };
+        let names = std::slice::from_ref(&print.set);
+        find_all(case, sets, names, purpose, print.place)?;
+    }
     for probe in &case.probes {
         if let ProbeAt::Set(name) = &probe.at {
             find_all(
@@ -101,13 +112,6 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
                 probe.place,
             )?;
         }
-    }
-    for print in &case.prints {
-        let (set, purpose) = (
-            std::slice::from_ref(&print.set),
-            SetUse::of_print(print.kind),
-        );
-        find_all(case, sets, set, purpose, print.place)?;
     }
     Ok(warnings(case, sets))
 }
@@ -163,21 +167,24 @@ fn warnings(case: &Case, sets: &SetCatalog) -> Vec<String> {
             case.error_at(set.place, what).to_string()
         })
         .collect();
-    let moves = case
-        .constraints
-        .iter()
+    let steps = &case.steps;
+    let moves = (case.constraints.iter())
+        .chain(steps.iter().flat_map(|step| &step.constraints))
         .flat_map(|c| c.displacement.into_iter().chain(c.rotation))
         .chain(case.links.equations.iter().map(|e| Some(e.constant)))
         .any(|value| value.is_some_and(|u| u != 0.0));
-    if let Some(first) = case.temperatures.first()
+    let of_steps = steps.iter().flat_map(|step| &step.temperatures);
+    let mut temperatures = case.temperatures.iter().chain(of_steps);
+    if let Some(first) = temperatures.clone().next()
         && !case.materials.iter().any(MaterialInput::feels_temperature)
     {
         let what =
             "[[temperature]] has no effect: no material has `expansion` or depends on temperature";
         warnings.push(case.error_at(first.place, what).to_string());
     }
-    let heats = case.temperatures.iter().any(|t| !t.initial);
-    if case.loads.is_empty() && !moves && !heats {
+    let heats = temperatures.any(|t| !t.initial);
+    let has_loads = !case.loads.is_empty() || steps.iter().any(|step| !step.loads.is_empty());
+    if !has_loads && !moves && !heats {
         let path = case.path.display();
         warnings.push(format!(
             "{path}: there is no [[load]] and no prescribed displacement but 0: the solution is zero"

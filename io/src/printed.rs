@@ -1,264 +1,327 @@
-//! Tables of printed numbers, in the layout that CalculiX gives its `.dat` file, which people's scripts read.
+//! The `.dat` file: tables of numbers in CalculiX's layout, which its users have tools for.
 //!
-//! In go tables whose rows are complete and in order; out comes text.
-//!
-//! Invariant: lays out numbers; knows no mesh and computes nothing but the exponents it writes.
+//! Invariant: lays out what it is given; looks nothing up and computes nothing but sums.
 
+use crate::atomic::write_text_atomically;
+use crate::case::{Frame, PrintQuantity};
+use fem_mesh::Result;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 
-/// One row: what it is of, and its numbers.
+/// The text of a `.dat` file as it grows.
+#[derive(Clone, Debug, Default)]
+pub struct Printed {
+    text: String,
+    step: Option<usize>,
+}
+
+/// One row of a table: what it is of, and its numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// Number of the node or element.
+pub struct PrintedRow {
+    /// Number of the node or element in the input.
     pub id: u64,
-    /// Number of the integration point, from 1; 0 for a row of a whole node or element.
+    /// Integration point, from 1; 0 for a row of a node or of a whole element.
     pub point: u64,
     /// The numbers.
     pub values: Vec<f64>,
 }
 
-/// One table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Table {
-    /// Values at nodes, integration points or of elements.
-    Rows {
-        /// What is printed, such as "displacements (vx,vy,vz)".
-        what: &'static str,
-        /// Name of the set.
-        set: String,
-        /// Ascending by number and point.
-        rows: Vec<Row>,
-    },
-    /// A sum over a set.
-    Total {
-        /// What is printed, such as "total volume".
-        what: &'static str,
-        /// Name of the set.
-        set: String,
-        /// The sum.
-        values: Vec<f64>,
-    },
-    /// Forces on a face set as one section.
-    Section {
-        /// Name of the set.
-        set: String,
-        /// What the section carries.
-        section: Section,
-    },
-}
-
-/// What a section carries.
+/// Forces on a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Section {
-    /// Total force of the stresses on the faces, with their outward normals, N.
+    /// Force, N: the integral of the stress times the normal.
     pub force: [f64; 3],
-    /// Its moment about the origin, N m.
+    /// Moment about the origin, N m.
     pub moment: [f64; 3],
-    /// Center of the faces, m.
-    pub center: [f64; 3],
-    /// Mean of the outward normals.
-    pub normal: [f64; 3],
     /// Area, m2.
     pub area: f64,
+    /// Center of gravity, m.
+    pub center: [f64; 3],
+    /// Mean normal, of unit length.
+    pub normal: [f64; 3],
 }
 
 impl Section {
-    /// Moment about the center, N m.
+    /// Moment about the center of gravity, N m.
     pub fn moment_about_center(&self) -> [f64; 3] {
-        let ([x, y, z], [fx, fy, fz]) = (self.center, self.force);
-        let of_force = [y * fz - z * fy, z * fx - x * fz, x * fy - y * fx];
-        std::array::from_fn(|i| self.moment[i] - of_force[i])
+        let moved = cross(self.center, self.force);
+        [0, 1, 2].map(|i| self.moment[i] - moved[i])
+    }
+
+    /// Normal force (tension is positive) and size of the shear force, N; torque and size of the bending moment, N m.
+    pub fn resultants(&self) -> [f64; 4] {
+        let [along, across] = parts(self.force, self.normal);
+        let [torque, bending] = parts(self.moment_about_center(), self.normal);
+        [along, across, torque, bending]
     }
 }
 
-/// The file: the tables of each step at its end. `time` is that of the end of the step.
-pub fn render(steps: &[(f64, Vec<Table>)]) -> String {
-    let mut text = String::new();
-    for (k, (time, tables)) in steps.iter().enumerate() {
-        let step = k + 1;
-        let _ = writeln!(text, "\n                        S T E P {step:7}\n\n");
-        let _ = writeln!(text, "                                INCREMENT     1\n");
-        for table in tables {
-            write_table(&mut text, *time, table);
-        }
-    }
-    text
+/// Part of a vector along a unit vector, and size of the part across.
+fn parts(v: [f64; 3], n: [f64; 3]) -> [f64; 2] {
+    let along = v[0] * n[0] + v[1] * n[1] + v[2] * n[2];
+    let rest = [0, 1, 2].map(|i| v[i] - along * n[i]);
+    let across = rest.iter().map(|c| c * c).sum::<f64>().sqrt();
+    [along, across]
 }
 
-fn write_table(text: &mut String, time: f64, table: &Table) {
-    let at = |what: &str, set: &str| {
-        let set = set.to_uppercase();
-        format!("\n {what} for set {set} and time {}\n", at_time(time))
-    };
-    match table {
-        Table::Rows { what, set, rows } => {
-            let _ = writeln!(text, "{}", at(what, set));
-            for row in rows {
-                let point = match row.point {
-                    0 => String::new(),
-                    point => format!(" {point:3}"),
-                };
-                let _ = writeln!(text, "{:10}{point}{}", row.id, numbers(&row.values));
-            }
-        }
-        Table::Total { what, set, values } => {
-            let _ = writeln!(text, "{}", at(what, set));
-            let _ = writeln!(text, "      {}", numbers(values));
-        }
-        Table::Section { set, section } => {
-            let what = format!("statistics for surface set {}", set.to_uppercase());
-            let _ = writeln!(text, "\n\n\n {what} and time {}\n", at_time(time));
-            write_section(text, section);
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+
+impl PrintedRow {
+    /// The columns before the numbers.
+    fn keys(&self) -> String {
+        match self.point {
+            0 => format!("{:10}", self.id),
+            point => format!("{:10}{point:4}", self.id),
         }
     }
 }
 
-fn write_section(text: &mut String, section: &Section) {
-    let about_center = section.moment_about_center();
-    let dot = |a: [f64; 3], b: [f64; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-    let across = |v: [f64; 3]| {
-        let along = dot(v, section.normal);
-        let rest: [f64; 3] = std::array::from_fn(|i| v[i] - along * section.normal[i]);
-        (along, dot(rest, rest).sqrt())
-    };
-    let ((normal, shear), (torque, bending)) = (across(section.force), across(about_center));
-    let parts: [(&str, Vec<f64>); 4] = [
-        (
-            "total surface force (fx,fy,fz) and moment about the origin(mx,my,mz)",
-            [section.force, section.moment].concat(),
-        ),
-        (
-            "center of gravity and mean normal",
-            [section.center, section.normal].concat(),
-        ),
-        (
-            "moment about the center of gravity(mx,my,mz)",
-            about_center.to_vec(),
-        ),
-        (
-            "area, normal force (+ = tension), shear force (size), torque and bending moment (size)",
-            vec![section.area, normal, shear, torque, bending],
-        ),
-    ];
-    for (what, values) in parts {
-        let _ = writeln!(text, "   {what}\n\n  {}\n", numbers(&values));
+impl Printed {
+    /// Begins a frame; `time` is that of its end.
+    pub fn start_frame(&mut self, frame: &Frame) {
+        if self.step != Some(frame.step) {
+            self.step = Some(frame.step);
+            let _ = write!(
+                self.text,
+                "\n                        S T E P{:8}\n\n",
+                frame.step + 1
+            );
+        }
+        let _ = write!(
+            self.text,
+            "\n                                INCREMENT{:6}\n\n",
+            frame.increment
+        );
+    }
+
+    /// A table of single values, rows ascending.
+    pub fn add_table(
+        &mut self,
+        quantity: PrintQuantity,
+        set: &str,
+        time: f64,
+        rows: &[PrintedRow],
+    ) {
+        self.add_heading(heading(quantity), set, time);
+        for row in rows {
+            let _ = writeln!(self.text, "{}{}", row.keys(), numbers(&row.values));
+        }
+    }
+
+    /// The sum over a set.
+    pub fn add_total(
+        &mut self,
+        quantity: PrintQuantity,
+        set: &str,
+        time: f64,
+        rows: &[PrintedRow],
+    ) {
+        let n = rows.first().map_or(0, |row| row.values.len());
+        let mut sum = vec![0.0; n];
+        for row in rows {
+            sum.iter_mut().zip(&row.values).for_each(|(s, v)| *s += v);
+        }
+        let title = match quantity {
+            PrintQuantity::Rf => "total force (fx,fy,fz)",
+            PrintQuantity::Else => "total internal energy",
+            _ => "total volume",
+        };
+        self.add_heading(title, set, time);
+        let _ = writeln!(self.text, "      {}", numbers(&sum));
+    }
+
+    fn add_heading(&mut self, title: &str, set: &str, time: f64) {
+        let _ = write!(
+            self.text,
+            "\n {title} for set {set} and time {}\n\n",
+            fortran(time)
+        );
+    }
+
+    /// Forces and moments on a section.
+    pub fn add_section(&mut self, set: &str, time: f64, section: &Section) {
+        let [along, across, torque, bending] = section.resultants();
+        let first = [section.force, section.moment].concat();
+        let second = [section.center, section.normal].concat();
+        let last = [section.area, along, across, torque, bending];
+        let blocks: [(&str, &[f64]); 4] = [
+            (
+                "total surface force (fx,fy,fz) and moment about the origin(mx,my,mz)",
+                &first,
+            ),
+            ("center of gravity and mean normal", &second),
+            (
+                "moment about the center of gravity(mx,my,mz)",
+                &section.moment_about_center(),
+            ),
+            (
+                "area, normal force (+ = tension), shear force (size), torque and bending moment (size)",
+                &last,
+            ),
+        ];
+        let _ = write!(
+            self.text,
+            "\n\n\n statistics for surface set {set} and time {}\n",
+            fortran(time)
+        );
+        for (title, values) in blocks {
+            let _ = write!(self.text, "\n   {title}\n\n  {}\n", numbers(values));
+        }
+    }
+
+    /// Whether nothing has been printed.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Writes `<name of the case>.dat` into the directory; returns its path. Not collective: one rank calls it.
+    ///
+    /// # Errors
+    /// Machine: it cannot be written, or the disk is full.
+    pub fn write(&self, directory: &Path, case: &Path) -> Result<PathBuf> {
+        let name = Path::new(case.file_name().unwrap_or_default()).with_extension("dat");
+        let path = directory.join(name);
+        write_text_atomically(&path, &self.text)?;
+        Ok(path)
     }
 }
 
-/// Numbers as Fortran's format 1p,(1x,e13.6) writes them.
+/// CalculiX's words for a table.
+const fn heading(quantity: PrintQuantity) -> &'static str {
+    match quantity {
+        PrintQuantity::U => "displacements (vx,vy,vz)",
+        PrintQuantity::Rf => "forces (fx,fy,fz)",
+        PrintQuantity::Nt => "temperatures",
+        PrintQuantity::S => "stresses (elem, integ.pnt.,sxx,syy,szz,sxy,sxz,syz)",
+        PrintQuantity::E => "strains (elem, integ.pnt.,exx,eyy,ezz,exy,exz,eyz)",
+        PrintQuantity::Me => "mechanical strains (elem, integ.pnt.,exx,eyy,ezz,exy,exz,eyz)",
+        PrintQuantity::Coord => "global coordinates (elem, integ.pnt.,x,y,z)",
+        PrintQuantity::Ener => "internal energy density (elem, integ.pnt.,eneint)",
+        PrintQuantity::Else => "internal energy (element, energy)",
+        PrintQuantity::Evol => "volume (element, volume)",
+        PrintQuantity::Sof | PrintQuantity::Som | PrintQuantity::Soarea => "statistics",
+    }
+}
+
+/// Each number in 14 columns.
 fn numbers(values: &[f64]) -> String {
-    let one = |value: &f64| {
-        if !value.is_finite() {
-            return format!(" {value:>13}");
+    values
+        .iter()
+        .map(|&v| format!(" {:>13}", exponential(v)))
+        .collect()
+}
+
+/// One digit, point, six digits, `E`, sign and two digits of the exponent; with three digits of it one less before.
+fn exponential(value: f64) -> String {
+    let digits = |n: usize| {
+        let text = format!("{value:.n$E}");
+        match text.split_once('E') {
+            Some((mantissa, exponent)) => {
+                let (sign, size) = match exponent.strip_prefix('-') {
+                    Some(size) => ('-', size),
+                    None => ('+', exponent),
+                };
+                format!("{mantissa}E{sign}{size:0>2}")
+            }
+            None => text,
         }
-        let (mantissa, exponent) = parts(*value, 6);
-        format!(" {mantissa:>9}{}", exponent_text(exponent))
     };
-    values.iter().map(one).collect()
+    let text = digits(6);
+    if text.trim_start_matches('-').len() > 12 {
+        digits(5)
+    } else {
+        text
+    }
 }
 
-/// A time as Fortran's e14.7 writes it, without the sign: 0.ddddddd times a power of ten.
-fn at_time(time: f64) -> String {
-    if time == 0.0 {
-        return " 0.0000000E+00".to_owned();
-    }
-    let (mantissa, exponent) = parts(time, 6);
+/// As Fortran's e14.7: a point before seven digits.
+fn fortran(value: f64) -> String {
+    let text = format!("{:.6E}", value.abs());
+    let Some((mantissa, exponent)) = text.split_once('E') else {
+        return text;
+    };
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    let sign = if time < 0.0 { "-" } else { " " };
-    format!("{sign}0.{digits}{}", exponent_text(exponent + 1))
-}
-
-/// Mantissa with that many digits behind the point, and exponent.
-fn parts(value: f64, digits: usize) -> (String, i32) {
-    let text = format!("{value:.digits$e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    (mantissa.to_owned(), exponent.parse().unwrap_or(0))
-}
-
-/// Three digits leave no room for the letter.
-fn exponent_text(exponent: i32) -> String {
-    let sign = if exponent < 0 { '-' } else { '+' };
-    match exponent.abs() {
-        size if size < 100 => format!("E{sign}{size:02}"),
-        size => format!("{sign}{size:03}"),
-    }
+    let exponent = exponent.parse::<i32>().unwrap_or(0) + i32::from(value != 0.0);
+    let sign = if value < 0.0 { "-" } else { " " };
+    let of_exponent = if exponent < 0 { '-' } else { '+' };
+    format!("{sign}0.{digits}E{of_exponent}{:02}", exponent.abs())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, Section, Table, render};
+    use super::{Printed, PrintedRow, Section, exponential, fortran};
+    use crate::case::{Frame, PrintQuantity};
 
     #[test]
-    fn the_layout_is_the_known_one() {
-        let rows = |point: u64| Row {
-            id: 7,
-            point,
-            values: vec![-2.534_328e-18, 0.0, 3.792_103e-5],
-        };
-        let table = |what, point| Table::Rows {
-            what,
-            set: "Nall".to_owned(),
-            rows: vec![rows(point)],
-        };
-        let total = Table::Total {
-            what: "total volume",
-            set: "E".to_owned(),
-            values: vec![1.5e-100],
-        };
-        let text = render(&[(
-            1.0,
-            vec![
-                table("displacements (vx,vy,vz)", 0),
-                table("stresses", 12),
-                total,
-            ],
-        )]);
-        let expected = "
-                        S T E P       1
-
-
-                                INCREMENT     1
-
-
- displacements (vx,vy,vz) for set NALL and time  0.1000000E+01
-
-         7 -2.534328E-18  0.000000E+00  3.792103E-05
-
- stresses for set NALL and time  0.1000000E+01
-
-         7  12 -2.534328E-18  0.000000E+00  3.792103E-05
-
- total volume for set E and time  0.1000000E+01
-
-        1.500000-100
-";
-        assert_eq!(text, expected);
+    fn numbers_are_written_as_fortran_does() {
+        for (value, text) in [
+            (0.0, "0.000000E+00"),
+            (-1.723861e-4, "-1.723861E-04"),
+            (8.99964, "8.999640E+00"),
+            (1.5e-120, "1.50000E-120"),
+            (-2.0e300, "-2.00000E+300"),
+        ] {
+            assert_eq!(exponential(value), text);
+        }
+        for (value, text) in [
+            (1.0, " 0.1000000E+01"),
+            (0.0, " 0.0000000E+00"),
+            (0.25, " 0.2500000E+00"),
+            (1e-3, " 0.1000000E-02"),
+        ] {
+            assert_eq!(fortran(value), text);
+        }
     }
 
     #[test]
-    fn a_section_tells_normal_and_shear_force_torque_and_bending() {
-        // A force of 2 along the normal z and 9 across it, whose line of action passes the origin: 6 below the center.
+    fn tables_stand_as_calculix_writes_them() {
+        let frame = Frame {
+            step: 0,
+            name: "step 1".to_owned(),
+            increment: 1,
+            n_increments: 1,
+            time: 1.0,
+        };
+        let mut printed = Printed::default();
+        printed.start_frame(&frame);
+        let row = |id, point, values: &[f64]| PrintedRow {
+            id,
+            point,
+            values: values.to_vec(),
+        };
+        let forces = [row(1, 0, &[1.0, 0.0, -2.0]), row(12, 0, &[0.5, 0.0, 0.0])];
+        printed.add_table(PrintQuantity::Rf, "FIX", 1.0, &forces);
+        printed.add_total(PrintQuantity::Rf, "FIX", 1.0, &forces);
+        printed.add_table(PrintQuantity::Ener, "E", 1.0, &[row(7, 2, &[3.0])]);
+        let expected = "\n                        S T E P       1\n\n\n                                INCREMENT     1\n\n\n \
+            forces (fx,fy,fz) for set FIX and time  0.1000000E+01\n\n         1  1.000000E+00  0.000000E+00 -2.000000E+00\n        \
+            12  5.000000E-01  0.000000E+00  0.000000E+00\n\n total force (fx,fy,fz) for set FIX and time  0.1000000E+01\n\n        \
+            1.500000E+00  0.000000E+00 -2.000000E+00\n\n internal energy density (elem, integ.pnt.,eneint) for set E and time  \
+            0.1000000E+01\n\n         7   2  3.000000E+00\n";
+        assert_eq!(printed.text, expected);
+    }
+
+    #[test]
+    fn resultants_are_parts_along_and_across_the_normal() {
         let section = Section {
             force: [0.0, 9.0, 2.0],
-            moment: [0.0; 3],
-            center: [0.0, 0.0, 6.0],
+            moment: [-72.0, 1.0, 4.5],
+            area: 1.0,
+            center: [0.5, 0.5, 6.0],
             normal: [0.0, 0.0, 1.0],
-            area: 4.0,
         };
-        assert_eq!(section.moment_about_center(), [54.0, 0.0, 0.0]);
-        let text = render(&[(
-            12.5,
-            vec![Table::Section {
-                set: "s1".to_owned(),
-                section,
-            }],
-        )]);
-        assert!(text.contains(" statistics for surface set S1 and time  0.1250000E+02\n"));
-        let last = text.lines().rfind(|line| !line.is_empty()).unwrap();
-        let numbers: Vec<f64> = last
-            .split_whitespace()
-            .map(|n| n.parse().unwrap())
-            .collect();
-        assert_eq!(numbers, [4.0, 2.0, 9.0, 0.0, 54.0]);
+        let moment = section.moment_about_center();
+        assert_eq!(
+            moment,
+            [-72.0 - (0.5 * 2.0 - 6.0 * 9.0), 1.0 + 0.5 * 2.0, 0.0]
+        );
+        let bending = (19.0f64 * 19.0 + 4.0).sqrt();
+        assert_eq!(section.resultants(), [2.0, 9.0, 0.0, bending]);
     }
 }

@@ -100,7 +100,7 @@ fn kind(path: &str, key: &str, kind: Kind) -> Map<String, Value> {
             field.insert("type".to_owned(), json!(["number", "object"]));
             Value::Object(field)
         }
-        Kind::Pairs => {
+        Kind::Pairs | Kind::Points => {
             let pair = json!({ "type": "array", "items": { "type": "number" }, "minItems": 2, "maxItems": 2 });
             json!({ "type": "array", "items": pair, "minItems": 1 })
         }
@@ -175,10 +175,11 @@ mod tests {
     use std::path::Path;
 
     /// Together these use every key. The first names a file, the second a box, the third has materials of every kind.
-    const SAMPLES: [&str; 3] = [
+    const SAMPLES: [&str; 4] = [
         include_str!("case/samples/file.toml"),
         include_str!("case/samples/box.toml"),
         include_str!("case/samples/materials.toml"),
+        include_str!("case/samples/steps.toml"),
     ];
 
     fn schema() -> Value {

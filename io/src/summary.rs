@@ -60,6 +60,24 @@ pub struct Summary {
     pub modes: Vec<Mode>,
     pub probes: Vec<Probe>,
     pub checks: Vec<Check>,
+    /// The steps, of a case that has any; `results` and `solver` are those of the last.
+    pub steps: Vec<StepSummary>,
+}
+
+/// A step at its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct StepSummary {
+    pub name: String,
+    /// Time at its end.
+    pub time: f64,
+    /// Frames in the result file.
+    pub frames: usize,
+    /// Iterations of all its frames.
+    pub iterations: u64,
+    /// Matrices set up for it; 0 if that of the step before served.
+    pub set_ups: usize,
+    pub results: ResultSummary,
 }
 
 /// The mesh solved on, orphan nodes left out.
@@ -175,6 +193,9 @@ pub struct ResultSummary {
     pub constraint_sum: Option<[f64; 3]>,
     /// Length of the sum of reactions, loads and forces of constraints, relative to the largest sum of magnitudes.
     pub balance_error: f64,
+    /// Estimated error of the stresses in the energy norm, relative to that of the solution (Zienkiewicz and Zhu 1987); 0
+    /// unless the field `error_estimate` is asked for.
+    pub error_estimate: f64,
 }
 
 /// A node of the mesh.
@@ -265,6 +286,7 @@ impl Default for Summary {
             modes: Vec::new(),
             probes: Vec::new(),
             checks: Vec::new(),
+            steps: Vec::new(),
         }
     }
 }
@@ -333,7 +355,7 @@ mod tests {
             (
                 "results",
                 "max_displacement max_displacement_at max_von_mises max_von_mises_at strain_energy reaction_sum load_sum \
-                 balance_error",
+                 balance_error error_estimate",
             ),
         ];
         for (part, names) in expected {
@@ -356,7 +378,7 @@ mod tests {
         ] {
             assert!(json.get(name).is_some(), "{name}");
         }
-        for name in ["modes", "probes", "checks"] {
+        for name in ["modes", "probes", "checks", "steps"] {
             assert_eq!(json[name], Value::Array(Vec::new()), "{name}");
         }
         assert_eq!(json["status"], "failed");

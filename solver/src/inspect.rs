@@ -13,7 +13,7 @@ use crate::linalg::DistMatrix;
 use crate::log::Log;
 use crate::model::{Load, Model};
 use crate::run::{Request, load_case, mesh_summary, prepare, require_supports};
-use fem_io::case::{Case, Method, Preconditioner, SolverOptions};
+use fem_io::case::{Case, Formulation, Method, Preconditioner, SolverOptions};
 use fem_io::check::SetKind;
 use fem_io::summary::MeshSummary;
 use fem_mesh::adjacency::node_cells;
@@ -138,6 +138,9 @@ pub fn inspect(comm: &Comm, request: &Request, log: &mut Log) -> Result<Inspecti
 /// The loads of `model` are changed on the way and put back.
 fn measure_materials(comm: &Comm, case: &Case, model: &mut Model) -> Vec<MaterialLine> {
     let loads = std::mem::take(&mut model.loads);
+    // Volumes are exact whatever points the elements have.
+    let full = vec![Formulation::Full; model.cell_formulation.len()];
+    let formulations = std::mem::replace(&mut model.cell_formulation, full);
     let mut lines = Vec::with_capacity(case.materials.len());
     for (index, material) in case.materials.iter().enumerate() {
         let is_of = |&cell: &u32| usize::from(model.cell_material[cell as usize]) == index;
@@ -156,6 +159,7 @@ fn measure_materials(comm: &Comm, case: &Case, model: &mut Model) -> Vec<Materia
         });
     }
     model.loads = loads;
+    model.cell_formulation = formulations;
     lines
 }
 

@@ -25,7 +25,7 @@ pub mod output;
 pub mod parallel;
 pub mod post;
 pub mod precond;
-pub mod printed;
+pub mod print;
 pub mod probes;
 pub mod resolve;
 pub mod restraint;

@@ -7,12 +7,12 @@ use crate::assembly::loads::face_area;
 use crate::formulations::{cell_formulations, locking_warnings};
 use crate::links::{self, Links, Preparation, name_node};
 use crate::material::{Law, Orientation};
-use crate::model::{Load, Material, Model};
-use fem_io::case::{Case, ConstraintInput, LoadInput, LoadKind, MaterialInput, Selection};
+use crate::model::{Load, Material, Model, Temperatures};
+use fem_io::case::{Case, ConstraintInput, Frame, LoadInput, LoadKind, MaterialInput, Selection};
 use fem_io::check::{self, SetCatalog, SetKind, SetUse};
 use fem_mesh::select::{self, Region};
 use fem_mesh::{CellFace, Comm, Error, Halo, LocalMesh, Result};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 mod fields;
 
@@ -27,6 +27,51 @@ pub struct Resolved {
     pub catalog: SetCatalog,
     /// What the user should know, the same on every rank.
     pub warnings: Vec<String>,
+    /// Reference nodes and local axes.
+    prepared: Preparation,
+}
+
+/// What changes from frame to frame.
+struct State {
+    temperatures: Option<Temperatures>,
+    fixed: Vec<(u32, f64)>,
+    loads: Vec<Load>,
+    links: Links,
+}
+
+impl Resolved {
+    /// Collective. Makes the model that of a frame of the case.
+    ///
+    /// # Errors
+    /// As [`resolve`], of what is prescribed and what acts.
+    pub fn enter(&mut self, comm: &Comm, case: &Case, frame: &Frame) -> Result<()> {
+        let names = Names {
+            catalog: &self.catalog,
+            mesh: &self.model.mesh,
+        };
+        let case = case.at_frame(frame);
+        let cell_material = &self.model.cell_material;
+        let state = resolve_state(comm, &case, &names, &mut self.prepared, cell_material)?;
+        let model = &mut self.model;
+        model.temperatures = state.temperatures;
+        model.fixed = state.fixed;
+        model.loads = state.loads;
+        model.links = state.links;
+        Ok(())
+    }
+
+    /// Finds the members of sets.
+    pub fn names(&self) -> Names<'_> {
+        Names {
+            catalog: &self.catalog,
+            mesh: &self.model.mesh,
+        }
+    }
+
+    /// Axes of the local nodes that have a `[[transform]]`: row k is the direction of local component k.
+    pub fn node_axes(&self) -> &BTreeMap<u32, [[f64; 3]; 3]> {
+        self.prepared.axes()
+    }
 }
 
 /// Collective. The model of this rank.
@@ -55,19 +100,18 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         &cell_formulation,
     ));
     let cell_orientation = fields::cell_orientation(comm, case, &names)?;
-    let temperatures = fields::temperatures(comm, case, &names)?;
-    let rotations = prepared.prescribed_rotations(comm, case, &names)?;
-    let fixed = comm.all_ok(fixed_dofs(case, &names, rotations))?;
-    let (links, fixed) = links::build(comm, case, &names, &mut prepared, fixed)?;
-    let fixed = fixed_as_owners_say(comm, &mesh.nodes, &Halo::new(comm, &mesh.nodes), &fixed);
-    warnings.append(&mut prepared.warnings);
-    let mut loads = Vec::new();
-    for load in &case.loads {
-        comm.all_ok(require_properties(case, load, &names, &cell_material))?;
-        loads.push(resolve_load(comm, case, load, &names, &prepared)?);
+    let frames = case.frames();
+    // Errors of later steps are found before the first is solved.
+    for end in frames[1..].iter().filter(|frame| frame.is_end()) {
+        let state = case.at_frame(end);
+        resolve_state(comm, &state, &names, &mut prepared, &cell_material)?;
     }
-    let loads = prepared.turn_forces(loads);
-    check_loaded_free_nodes(comm, case, &mesh, &loads, &links)?;
+    let first = case.at_frame(&frames[0]);
+    let state = resolve_state(comm, &first, &names, &mut prepared, &cell_material)?;
+    let mut of_states = std::mem::take(&mut prepared.warnings);
+    let mut seen = BTreeSet::new();
+    of_states.retain(|warning| seen.insert(warning.clone()));
+    warnings.append(&mut of_states);
     let materials = case.materials.iter().map(material).collect();
     let orientations = case.orientations.iter().map(Orientation::new).collect();
     let model = Model {
@@ -77,15 +121,45 @@ pub fn resolve(comm: &Comm, case: &Case, mut mesh: LocalMesh) -> Result<Resolved
         cell_formulation,
         orientations,
         cell_orientation,
-        temperatures,
-        fixed,
-        loads,
-        links,
+        temperatures: state.temperatures,
+        fixed: state.fixed,
+        loads: state.loads,
+        links: state.links,
     };
     Ok(Resolved {
         model,
         catalog,
         warnings,
+        prepared,
+    })
+}
+
+/// Collective. What is prescribed and what acts in one frame.
+fn resolve_state(
+    comm: &Comm,
+    case: &Case,
+    names: &Names,
+    prepared: &mut Preparation,
+    cell_material: &[u16],
+) -> Result<State> {
+    let mesh = names.mesh;
+    let temperatures = fields::temperatures(comm, case, names)?;
+    let rotations = prepared.prescribed_rotations(comm, case, names)?;
+    let fixed = comm.all_ok(fixed_dofs(case, names, rotations))?;
+    let (links, fixed) = links::build(comm, case, names, prepared, fixed)?;
+    let fixed = fixed_as_owners_say(comm, &mesh.nodes, &Halo::new(comm, &mesh.nodes), &fixed);
+    let mut loads = Vec::new();
+    for load in &case.loads {
+        comm.all_ok(require_properties(case, load, names, cell_material))?;
+        loads.push(resolve_load(comm, case, load, names, prepared)?);
+    }
+    let loads = prepared.turn_forces(loads);
+    check_loaded_free_nodes(comm, case, mesh, &loads, &links)?;
+    Ok(State {
+        temperatures,
+        fixed,
+        loads,
+        links,
     })
 }
 
@@ -262,11 +336,12 @@ fn fixed_dofs(
             all.extend(prescribed.filter_map(|(c, v)| v.map(|v| (3 * node + c as u32, v, index))));
         }
     }
-    all.sort_by_key(|&(dof, _, index)| (dof, index));
-    if let Some(pair) = all
-        .windows(2)
-        .find(|p| p[0].0 == p[1].0 && p[0].1 != p[1].1)
-    {
+    let layer = |index: usize| case.constraints[index].layer;
+    all.sort_by_key(|&(dof, _, index)| (dof, layer(index), index));
+    let clash = |p: &[(u32, f64, usize)]| {
+        p[0].0 == p[1].0 && layer(p[0].2) == layer(p[1].2) && p[0].1 != p[1].1
+    };
+    if let Some(pair) = all.windows(2).find(|pair| clash(pair)) {
         return Err(twice_prescribed(
             case,
             names.mesh,
@@ -274,11 +349,25 @@ fn fixed_dofs(
             &case.constraints[pair[1].2],
         ));
     }
-    all.dedup_by_key(|(dof, _, _)| *dof);
-    Ok(all
-        .into_iter()
-        .map(|(dof, value, _)| (dof, value))
-        .collect())
+    let of_dof = |same: &[(u32, f64, usize)]| {
+        // From layer to layer, the highest last.
+        let value = same.iter().fold(0.0, |before, &(_, value, index)| {
+            match case.constraints[index].share {
+                1.0 => value,
+                share => before + (value - before) * share,
+            }
+        });
+        (same[0].0, value)
+    };
+    let layers = |same: &[(u32, f64, usize)]| {
+        if same.len() == 1 {
+            return of_dof(same);
+        }
+        let mut one = same.to_vec();
+        one.dedup_by_key(|(_, _, index)| layer(*index));
+        of_dof(&one)
+    };
+    Ok(all.chunk_by(|a, b| a.0 == b.0).map(layers).collect())
 }
 
 fn twice_prescribed(

@@ -2,26 +2,29 @@
 //!
 //! Invariant: straight-line code that calls the parts; no numerics of its own.
 
-use crate::analysis::linear_static::{self, Solution};
+use crate::analysis::linear_static::{LinearStatics, Solution};
 use crate::joints::loose_parts;
 use crate::links::free_groups;
 use crate::log::{Log, peak_memory_mib};
 use crate::model::Model;
 use crate::parallel::{self, Parallelism};
 use crate::post::Location;
-use crate::resolve::{Names, Resolved, resolve};
+use crate::resolve::{Resolved, resolve};
 use crate::restraint::{FreeBody, free_bodies, loads_do_nothing};
-use crate::{input, output, printed, probes};
-use fem_io::atomic::{prepare_directory, write_text_atomically};
-use fem_io::case::{self, AnalysisKind, Case, MeshSource, Partitioner};
+use crate::{input, output, print, probes};
+use fem_io::atomic::prepare_directory;
+use fem_io::case::{self, AnalysisKind, Case, Field, Frame, MeshSource, Partitioner};
 use fem_io::deck;
 use fem_io::mesh_file::MeshFile;
-use fem_io::results::{RESULTS_FILE, write_results};
+use fem_io::printed::Printed;
+use fem_io::results::{PartData, RESULTS_FILE, ResultWriter, WriteOptions};
 use fem_io::summary::{
-    Memory, MeshSummary, ParallelSummary, PartitionSummary, SUMMARY_FILE, Status, Summary, Times,
+    Memory, MeshSummary, ParallelSummary, PartitionSummary, Probe, SUMMARY_FILE, Status,
+    StepSummary, Summary, Times,
 };
 use fem_mesh::report::PartitionReport;
 use fem_mesh::{CellType, Comm, Error, Halo, LocalMesh, Result, select};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use crate::inspect::{Inspection, inspect};
@@ -127,44 +130,195 @@ fn run_static(
     summary: &mut Summary,
     log: &mut Log,
 ) -> Result<()> {
-    let prepared = prepare(comm, case, deck, request, log)?;
+    let mut prepared = prepare(comm, case, deck, request, log)?;
     describe(comm, &prepared, summary);
-    let (case, model) = (&prepared.case, &prepared.resolved.model);
-    require_supports(comm, case, model, &prepared.halo)?;
-    summary.solver.tolerance = case.solver.tolerance;
-    let solution = linear_static::solve(comm, model, &prepared.halo, &case.solver, log)?;
-    solution.describe(summary);
-    require_convergence(&solution, case)?;
-    warn_of_large_displacement(comm, model, &solution, log);
-    let names = Names {
-        catalog: &prepared.resolved.catalog,
-        mesh: &model.mesh,
-    };
-    log.phase("recover", "probes", |_| {
-        let points = &prepared.probe_points;
-        summary.probes = probes::evaluate(comm, case, &names, model, points, &solution);
-        probes::find_peaks(comm, model, &solution, summary);
-    });
+    summary.solver.tolerance = prepared.case.solver.tolerance;
+    let results = solve_frames(comm, &mut prepared, directory, summary, log)?;
     log.phase("write", "write results", |_| {
-        let part = output::part_data(comm, &case.output.fields, model, &solution);
-        write_results(comm, directory, &part)?;
-        if case.prints.is_empty() {
-            return Ok(());
-        }
-        let tables = printed::tables(comm, case, &names, model, &solution)?;
-        let written = if comm.is_root() {
-            let stem = case.path.file_stem().unwrap_or_default();
-            let path = directory.join(stem).with_extension("dat");
-            write_text_atomically(&path, &fem_io::printed::render(&[(1.0, tables)]))
-        } else {
-            Ok(())
-        };
-        comm.all_ok(written)
+        results.finish(comm, directory)
     })?;
+    let case = &prepared.case;
     summary.status = Status::Converged;
     summary.exit_code = 0;
     probes::judge(case, summary);
     Ok(())
+}
+
+/// Collective. Solves one frame after the other and writes what it gives.
+fn solve_frames(
+    comm: &Comm,
+    prepared: &mut Prepared,
+    directory: &Path,
+    summary: &mut Summary,
+    log: &mut Log,
+) -> Result<Results> {
+    let Prepared {
+        case,
+        resolved,
+        probe_points,
+        halo,
+        ..
+    } = prepared;
+    let case = &*case;
+    let frames = case.frames();
+    let mut statics = LinearStatics::new(&case.solver);
+    let mut results = Results::new(case);
+    let mut values: Vec<Option<Probe>> = vec![None; case.probes.len()];
+    let mut seen = BTreeSet::new();
+    for (k, frame) in frames.iter().enumerate() {
+        if k > 0 {
+            resolved.enter(comm, case, frame)?;
+        }
+        if !case.steps.is_empty() {
+            let (k, n, name) = (frame.increment, frame.n_increments, &frame.name);
+            log.note(&format!("step \"{name}\", frame {k} of {n}"));
+        }
+        let model = &resolved.model;
+        if frame.increment == 1 {
+            require_supports(comm, case, model, halo)?;
+        }
+        let mut solution = statics.solve(comm, model, halo, log)?;
+        if case.output.fields.contains(&Field::ErrorEstimate) {
+            log.phase("recover", "error estimate", |_| {
+                solution.estimate_errors(comm, model);
+            });
+        }
+        solution.describe(summary);
+        require_convergence(&solution, case)?;
+        if seen.insert(frame.step) {
+            warn_of_large_displacement(comm, model, &solution, log);
+        }
+        log.phase("recover", "probes", |_| {
+            let is_last = k + 1 == frames.len();
+            let wanted = |probe: &fem_io::case::Probe| match &probe.step {
+                Some(step) => frame.is_end() && *step == frame.name,
+                None => is_last,
+            };
+            if case.probes.iter().any(wanted) {
+                let names = resolved.names();
+                let found = probes::evaluate(comm, case, &names, model, probe_points, &solution);
+                for ((slot, probe), value) in values.iter_mut().zip(&case.probes).zip(found) {
+                    if wanted(probe) {
+                        *slot = Some(value);
+                    }
+                }
+            }
+            probes::find_peaks(comm, model, &solution, summary);
+        });
+        record_step(case, frame, statics.n_set_ups(), &solution, summary);
+        log.phase("write", "write the frame", |_| {
+            results.write_frame(
+                comm,
+                case,
+                resolved,
+                &solution,
+                (frame, frames.len(), directory),
+            )
+        })?;
+    }
+    summary.probes = values.into_iter().flatten().collect();
+    Ok(results)
+}
+
+/// Enters a frame into the summary of its step.
+fn record_step(
+    case: &Case,
+    frame: &Frame,
+    n_set_ups: usize,
+    solution: &Solution,
+    summary: &mut Summary,
+) {
+    if case.steps.is_empty() {
+        return;
+    }
+    let before: usize = summary.steps.iter().map(|step| step.set_ups).sum();
+    if frame.increment == 1 {
+        summary.steps.push(StepSummary {
+            name: frame.name.clone(),
+            ..StepSummary::default()
+        });
+    }
+    if let Some(step) = summary.steps.last_mut() {
+        step.time = frame.time;
+        step.frames += 1;
+        step.iterations += solution.solved.report.iterations as u64;
+        step.set_ups += n_set_ups - before;
+        step.results = summary.results.clone();
+    }
+}
+
+/// What the frames leave in the output directory.
+struct Results {
+    writer: Option<ResultWriter>,
+    /// Local node and material of each point.
+    points: Vec<(u32, u16)>,
+    /// On rank 0.
+    printed: Printed,
+    case: PathBuf,
+}
+
+impl Results {
+    fn new(case: &Case) -> Self {
+        Results {
+            writer: None,
+            points: Vec::new(),
+            printed: Printed::default(),
+            case: case.path.clone(),
+        }
+    }
+
+    /// Collective. Writes a frame, of `n_frames`.
+    fn write_frame(
+        &mut self,
+        comm: &Comm,
+        case: &Case,
+        resolved: &Resolved,
+        solution: &Solution,
+        (frame, n_frames, directory): (&Frame, usize, &Path),
+    ) -> Result<()> {
+        let model = &resolved.model;
+        if self.writer.is_none() {
+            let (part, points) =
+                PartData::of_owned_cells(&model.mesh, &model.cell_material, comm.rank());
+            self.points = points;
+            let options = WriteOptions::default();
+            let writer = ResultWriter::create(comm, directory, part, n_frames, options)?;
+            self.writer = Some(writer);
+        }
+        let on_points = output::point_fields(&case.output.fields, solution, &self.points);
+        let on_cells = output::cell_fields(comm, &case.output, model, solution);
+        if let Some(writer) = &mut self.writer {
+            writer.write_frame(comm, frame.time, on_points, on_cells)?;
+        }
+        // CalculiX's one step takes a time of 1.
+        let time = if case.steps.is_empty() {
+            1.0
+        } else {
+            frame.time
+        };
+        print::print_frame(
+            comm,
+            case,
+            resolved,
+            solution,
+            (frame, time),
+            &mut self.printed,
+        );
+        Ok(())
+    }
+
+    /// Collective. Gives the files their names.
+    fn finish(self, comm: &Comm, directory: &Path) -> Result<()> {
+        if let Some(writer) = self.writer {
+            writer.finish(comm)?;
+        }
+        let printed = if comm.is_root() && !self.printed.is_empty() {
+            self.printed.write(directory, &self.case).map(|_| ())
+        } else {
+            Ok(())
+        };
+        comm.all_ok(printed)
+    }
 }
 
 /// Collective. Small displacements are what the theory assumes.

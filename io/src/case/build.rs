@@ -4,14 +4,15 @@
 
 use super::build_links;
 use super::build_material::{material, orientation, temperature};
+use super::build_steps::{amplitude, print, steps};
 use super::consistency;
 use super::reader::Section;
 use super::tree::{Source, Table};
 use super::{
     Analysis, AnalysisKind, Balance, BoxInput, Case, Check, ConstraintInput, ElementInput, Field,
     Formulation, LinearField, LoadInput, LoadKind, MeshInput, MeshSource, Method, Origins,
-    OutputOptions, ParallelOptions, Partitioner, Preconditioner, PrintKind, PrintQuantity,
-    PrintRequest, PrintTotals, Probe, ProbeAt, Reductions, Selection, SetDefinition, SolverOptions,
+    OutputOptions, ParallelOptions, Partitioner, Preconditioner, Probe, ProbeAt, Reductions,
+    Selection, SetDefinition, SolverOptions,
 };
 use fem_mesh::{CellType, Result};
 use std::path::{Path, PathBuf};
@@ -35,13 +36,15 @@ pub(super) fn case(source: Source<'_>, table: &Table) -> Result<Case> {
         links: build_links::links(&root)?,
         loads: each(&root, "load", load)?,
         temperatures: each(&root, "temperature", temperature)?,
+        steps: steps(&root)?,
+        amplitudes: each(&root, "amplitude", amplitude)?,
+        prints: each(&root, "print", print)?,
         sets: each(&root, "set", set)?,
         solver: solver(root.section("solver")?)?,
         parallel: parallel(root.section("parallel")?)?,
         output: output(root.section("output")?)?,
         probes: each(&root, "probe", probe)?,
         checks: each(&root, "check", check)?,
-        prints: each(&root, "print", print)?,
     };
     if case.materials.is_empty() {
         return root.required("material", None);
@@ -138,7 +141,7 @@ fn element(section: &Section<'_>) -> Result<ElementInput> {
     })
 }
 
-fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
+pub(super) fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
     let on = section.required("on", section.names("on")?)?;
     if !section.has("displacement") && !section.has("rotation") {
         return section.required("displacement", None);
@@ -158,11 +161,14 @@ fn constraint(section: &Section<'_>) -> Result<ConstraintInput> {
         on,
         displacement: prescribed("displacement")?,
         rotation: prescribed("rotation")?,
+        amplitude: section.text("amplitude")?,
+        layer: 0,
+        share: 1.0,
         place: section.place_of("on"),
     })
 }
 
-fn load(section: &Section<'_>) -> Result<LoadInput> {
+pub(super) fn load(section: &Section<'_>) -> Result<LoadInput> {
     let (given, _) = section.exactly_one()?;
     let vector = |key| {
         section
@@ -198,6 +204,7 @@ fn load(section: &Section<'_>) -> Result<LoadInput> {
     Ok(LoadInput {
         on,
         kind,
+        amplitude: section.text("amplitude")?,
         place: section.place_of("on"),
     })
 }
@@ -337,35 +344,11 @@ fn output(section: Option<Section<'_>>) -> Result<OutputOptions> {
         section.choices("fields", &Field::NAMES)?,
     );
     set_if(&mut options.report, section.flag("report")?);
+    set_if(
+        &mut options.integration_points,
+        section.flag("integration_points")?,
+    );
     Ok(options)
-}
-
-fn print(section: &Section<'_>) -> Result<PrintRequest> {
-    let kind = section.required("kind", section.choice("kind", &PrintKind::NAMES)?)?;
-    let all = PrintQuantity::ALL.map(|(name, quantity, _)| (name, quantity));
-    let quantities = section.required("quantities", section.choices("quantities", &all)?)?;
-    if let Some(other) = quantities.iter().find(|quantity| quantity.kind() != kind) {
-        let what = format!(
-            "{} is no quantity of kind \"{}\"",
-            other.name(),
-            kind.name()
-        );
-        let fitting = PrintQuantity::ALL.iter().filter(|(_, _, of)| *of == kind);
-        let fitting: Vec<&str> = fitting.map(|(name, _, _)| *name).collect();
-        let error = section.error(section.place_of("quantities"), what);
-        return Err(error.expected(format!("some of {}", fitting.join(", "))));
-    }
-    Ok(PrintRequest {
-        kind,
-        set: section.required("set", section.text("set")?)?,
-        quantities,
-        global: section.flag("global")?.unwrap_or(true),
-        totals: section
-            .choice("totals", &PrintTotals::NAMES)?
-            .unwrap_or_default(),
-        name: section.text("name")?.unwrap_or_default(),
-        place: section.place_of("set"),
-    })
 }
 
 fn set_if<T>(target: &mut T, value: Option<T>) {
@@ -393,6 +376,7 @@ fn probe(section: &Section<'_>) -> Result<Probe> {
         name,
         at,
         field,
+        step: section.text("step")?,
         place,
     })
 }

@@ -248,6 +248,7 @@ pub(super) fn temperature(section: &Section<'_>) -> Result<TemperatureInput> {
             on: section.required("on", section.names("on")?)?,
             value: TemperatureValue::Field(value),
             initial,
+            share: 1.0,
             place: section.place_of("on"),
         });
     }
@@ -262,6 +263,7 @@ pub(super) fn temperature(section: &Section<'_>) -> Result<TemperatureInput> {
         on: Vec::new(),
         value: TemperatureValue::ByNode(nodes),
         initial,
+        share: 1.0,
         place: section.place_of("by_node"),
     })
 }

@@ -3,7 +3,7 @@
 //! Invariant: judges a complete [`Case`] and changes nothing.
 
 use super::words::{quoted, suggest_name};
-use super::{Case, Check, LoadInput, LoadKind, MaterialInput, Place};
+use super::{AmplitudeInput, Case, Check, LoadInput, LoadKind, MaterialInput, Place, Probe};
 use fem_mesh::Result;
 use std::collections::BTreeSet;
 
@@ -34,10 +34,31 @@ pub(super) fn check(case: &Case) -> Result<()> {
         "[[orientation]]",
         orientations.map(|o| (o.name.as_str(), o.place)),
     )?;
+    unique(
+        case,
+        "[[step]]",
+        case.steps.iter().map(|s| (s.name.as_str(), s.place)),
+    )?;
+    unique(
+        case,
+        "[[amplitude]]",
+        case.amplitudes.iter().map(|a| (a.name.as_str(), a.place)),
+    )?;
     claims(case)?;
-    case.loads
+    let of_steps = case.steps.iter().flat_map(|step| &step.loads);
+    case.loads.iter().chain(of_steps).try_for_each(|load| {
+        properties(case, load)?;
+        amplitude_of_load(case, load)
+    })?;
+    let of_steps = case.steps.iter().flat_map(|step| &step.constraints);
+    let constraints = case.constraints.iter().chain(of_steps);
+    for constraint in constraints {
+        amplitude_of(case, &constraint.amplitude, constraint.place)?;
+    }
+    temperatures_of_increments(case)?;
+    case.probes
         .iter()
-        .try_for_each(|load| properties(case, load))?;
+        .try_for_each(|probe| step_of(case, probe))?;
     case.checks
         .iter()
         .try_for_each(|check| probe_of(case, check))
@@ -99,6 +120,83 @@ fn properties(case: &Case, load: &LoadInput) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The amplitude exists, and there are steps in which it can run.
+fn amplitude_of<'a>(
+    case: &'a Case,
+    name: &Option<String>,
+    place: Place,
+) -> Result<Option<&'a AmplitudeInput>> {
+    let Some(name) = name else { return Ok(None) };
+    let Some(found) = case.amplitudes.iter().find(|a| a.name == *name) else {
+        let names: Vec<_> = case.amplitudes.iter().map(|a| a.name.as_str()).collect();
+        let what = format!("there is no [[amplitude]] \"{name}\"");
+        return Err(suggest_name(case.error_at(place, what), name, &names)
+            .expected("the name of an [[amplitude]]"));
+    };
+    if case.steps.is_empty() {
+        let what = "`amplitude` is a factor by time, but the case has no [[step]]";
+        return Err(case
+            .error_at(place, what)
+            .advice("add a [[step]], or leave the amplitude out"));
+    }
+    Ok(Some(found))
+}
+
+/// As [`amplitude_of`]; the square of a speed is not negative.
+fn amplitude_of_load(case: &Case, load: &LoadInput) -> Result<()> {
+    let amplitude = amplitude_of(case, &load.amplitude, load.place)?;
+    let is_square = matches!(load.kind, LoadKind::Centrifugal { .. });
+    match amplitude.filter(|a| is_square && a.table.iter().any(|point| point[1] < 0.0)) {
+        None => Ok(()),
+        Some(a) => {
+            let what = format!(
+                "`centrifugal` goes with the square of the speed, but amplitude \"{}\" is negative somewhere",
+                a.name
+            );
+            let error = case.error_at(load.place, what);
+            Err(error.expected("factors of 0 or more"))
+        }
+    }
+}
+
+/// Between temperatures only those can be found that are known at both ends.
+fn temperatures_of_increments(case: &Case) -> Result<()> {
+    let divided = case.steps.iter().any(|step| step.increments > 1);
+    let of_steps = case.steps.iter().flat_map(|step| &step.temperatures);
+    let mut all = case.temperatures.iter().chain(of_steps);
+    let has_initial = case.temperatures.iter().any(|t| t.initial);
+    match all.find(|t| !t.initial).filter(|_| divided && !has_initial) {
+        None => Ok(()),
+        Some(first) => {
+            let what = "temperatures within a step of several increments need those before it";
+            let error = case.error_at(first.place, what);
+            Err(error.expected("a [[temperature]] with `initial = true` for the same nodes"))
+        }
+    }
+}
+
+/// The step of a probe exists; only fields of nodes are probed.
+fn step_of(case: &Case, probe: &Probe) -> Result<()> {
+    if probe.field.is_of_elements() {
+        let what = format!(
+            "{} is a field of whole elements, which has no value at a point or a node",
+            probe.field.name()
+        );
+        let error = case.error_at(probe.place, what);
+        return Err(error.expected("a field of nodes"));
+    }
+    let Some(name) = &probe.step else {
+        return Ok(());
+    };
+    if case.steps.iter().any(|step| step.name == *name) {
+        return Ok(());
+    }
+    let names: Vec<_> = case.steps.iter().map(|step| step.name.as_str()).collect();
+    let what = format!("there is no [[step]] \"{name}\"");
+    Err(suggest_name(case.error_at(probe.place, what), name, &names)
+        .expected("the name of a [[step]]"))
 }
 
 /// The probe of a check exists and has the component.

@@ -24,6 +24,12 @@ pub struct ConstraintInput {
     pub displacement: [Option<f64>; 3],
     /// Prescribed rotations of reference nodes, rad; `None` is free.
     pub rotation: [Option<f64>; 3],
+    /// Name of the `[[amplitude]]` of the values.
+    pub amplitude: Option<String>,
+    /// Of constraints for one degree of freedom that of the highest layer counts: 0 for the top of the case, k for step k.
+    pub layer: usize,
+    /// Share of the way from what lower layers prescribe (0 without) to this; 1 but within a step.
+    pub share: f64,
     /// Place of `on`.
     pub place: Place,
 }
@@ -35,6 +41,8 @@ pub struct LoadInput {
     pub on: Vec<String>,
     /// What acts on them.
     pub kind: LoadKind,
+    /// Name of its `[[amplitude]]`.
+    pub amplitude: Option<String>,
     /// Place of `on`.
     pub place: Place,
 }
@@ -127,6 +135,8 @@ pub struct Probe {
     pub at: ProbeAt,
     /// What.
     pub field: Field,
+    /// The step at whose end it looks; the last by default.
+    pub step: Option<String>,
     /// Place of `at` or `set`.
     pub place: Place,
 }

@@ -57,6 +57,8 @@ pub(crate) enum Kind {
     Field(&'static TableSpec),
     /// A list of pairs of a whole number from 0 on and a finite number.
     Pairs,
+    /// A list of pairs of finite numbers.
+    Points,
     Vector(Range),
     /// Three whole numbers from 1 on.
     Counts,
@@ -122,6 +124,7 @@ impl Kind {
                 format!("a finite number, or a list of {} of them", either(lengths))
             }
             Kind::Field(spec) => format!("a finite number, or {}", spec.title),
+            Kind::Points => "a list of pairs of finite numbers".to_owned(),
             Kind::Pairs => "a list of pairs of a node number and a finite number".to_owned(),
             Kind::Vector(range) => format!("a list of 3 finite numbers{}", range.words()),
             Kind::Counts => "a list of 3 whole numbers from 1 on".to_owned(),

@@ -122,6 +122,10 @@ impl ElasticInput {
     /// What keeps the constants from being those of a stable material, `None` if nothing does: every strain must cost
     /// energy.
     pub fn fault(&self) -> Option<String> {
+        if let ElasticInput::Isotropic { .. } = self {
+            // Their ranges say it all.
+            return None;
+        }
         if let ElasticInput::Engineering { young, poisson, .. } = self {
             for (nu, (i, j)) in poisson.iter().zip([(0, 1), (0, 2), (1, 2)]) {
                 let limit = (young[i] / young[j]).sqrt();
@@ -257,6 +261,9 @@ pub struct TemperatureInput {
     /// Whether it is that before loading, at which the body is free of thermal strain, or that of the loaded body. A
     /// node without the first has the reference temperature of its material, one without the second keeps the first.
     pub initial: bool,
+    /// Share of the way from what tables before this one say (the initial temperature without) to this; 1 but within a
+    /// step.
+    pub share: f64,
     /// Place of `on`, or of `by_node`.
     pub place: Place,
 }

@@ -9,6 +9,7 @@
 mod build;
 mod build_links;
 mod build_material;
+mod build_steps;
 mod consistency;
 mod items;
 pub(crate) mod keys;
@@ -19,6 +20,7 @@ mod options;
 mod origin;
 mod overrides;
 mod reader;
+mod steps;
 pub(crate) mod tables;
 mod tree;
 pub(crate) mod words;
@@ -39,6 +41,8 @@ pub use options::{
     Analysis, AnalysisKind, Balance, BoxInput, Field, Formulation, MeshInput, MeshSource, Method,
     OutputOptions, ParallelOptions, Partitioner, Preconditioner, Reductions, SolverOptions,
 };
+
+pub use steps::{AmplitudeInput, AmplitudeTime, Frame, StepInput, StepOp};
 
 pub use origin::Origins;
 pub(crate) use origin::{ORIGIN, plain_text};
@@ -89,6 +93,12 @@ pub struct Case {
     pub loads: Vec<LoadInput>,
     /// Temperatures of nodes.
     pub temperatures: Vec<TemperatureInput>,
+    /// Steps; a case without is one step.
+    pub steps: Vec<StepInput>,
+    /// Factors of loads and constraints by time.
+    pub amplitudes: Vec<AmplitudeInput>,
+    /// Tables of the `.dat` file.
+    pub prints: Vec<PrintRequest>,
     /// Sets defined by geometry.
     pub sets: Vec<SetDefinition>,
     /// How the system is solved.
@@ -101,8 +111,6 @@ pub struct Case {
     pub probes: Vec<Probe>,
     /// Expected values of probes.
     pub checks: Vec<Check>,
-    /// Numbers for the `.dat` file.
-    pub prints: Vec<PrintRequest>,
 }
 
 impl Case {

@@ -259,6 +259,8 @@ pub struct OutputOptions {
     pub fields: Vec<Field>,
     /// Whether `report.html` is written.
     pub report: bool,
+    /// Whether the stresses at the integration points are written, as a field of elements.
+    pub integration_points: bool,
 }
 
 impl Default for OutputOptions {
@@ -272,6 +274,7 @@ impl Default for OutputOptions {
                 Field::Reaction,
             ],
             report: false,
+            integration_points: false,
         }
     }
 }
@@ -291,17 +294,23 @@ pub enum Field {
     VonMises,
     /// Principal stresses, Pa, largest first.
     PrincipalStress,
+    /// Mean stress of an element over its integration points, Pa.
+    ElementStress,
+    /// Energy norm of the error of the stress of an element, estimated (Zienkiewicz and Zhu 1987).
+    ErrorEstimate,
 }
 
 impl Field {
     /// Every field with its name in case files and results.
-    pub const NAMES: [(&'static str, Field); 6] = [
+    pub const NAMES: [(&'static str, Field); 8] = [
         ("displacement", Field::Displacement),
         ("reaction", Field::Reaction),
         ("stress", Field::Stress),
         ("strain", Field::Strain),
         ("von_mises", Field::VonMises),
         ("principal_stress", Field::PrincipalStress),
+        ("element_stress", Field::ElementStress),
+        ("error_estimate", Field::ErrorEstimate),
     ];
 
     /// The name in case files and results.
@@ -314,19 +323,25 @@ impl Field {
         match self {
             Field::Displacement => &["ux", "uy", "uz"],
             Field::Reaction => &["fx", "fy", "fz"],
-            Field::Stress => &["sxx", "syy", "szz", "sxy", "syz", "szx"],
+            Field::Stress | Field::ElementStress => &["sxx", "syy", "szz", "sxy", "syz", "szx"],
             Field::Strain => &["exx", "eyy", "ezz", "gxy", "gyz", "gzx"],
             Field::VonMises => &["svm"],
+            Field::ErrorEstimate => &["error"],
             Field::PrincipalStress => &["s1", "s2", "s3"],
         }
+    }
+
+    /// Whether it has a value for each element, and none at nodes.
+    pub const fn is_of_elements(self) -> bool {
+        matches!(self, Field::ElementStress | Field::ErrorEstimate)
     }
 
     /// Number of components.
     pub const fn n_components(self) -> usize {
         match self {
             Field::Displacement | Field::Reaction | Field::PrincipalStress => 3,
-            Field::Stress | Field::Strain => 6,
-            Field::VonMises => 1,
+            Field::Stress | Field::Strain | Field::ElementStress => 6,
+            Field::VonMises | Field::ErrorEstimate => 1,
         }
     }
 }

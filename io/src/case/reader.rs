@@ -200,6 +200,14 @@ impl<'a> Section<'a> {
             .ok_or_else(|| self.unfit(key, node))
     }
 
+    /// Pairs of numbers.
+    pub(super) fn points(&self, key: &'static str) -> Result<Option<Vec<[f64; 2]>>> {
+        self.get(key, |_, node| match &node.value {
+            Value::List(items) if !items.is_empty() => items.iter().map(point).collect(),
+            _ => None,
+        })
+    }
+
     /// Pairs of a whole number and a number.
     pub(super) fn pairs(&self, key: &'static str) -> Result<Option<Vec<(u64, f64)>>> {
         self.get(key, |_, node| match &node.value {
@@ -418,6 +426,7 @@ fn offending_part(kind: Kind, node: &Node) -> (String, Place) {
         }
         Kind::Numbers(_) | Kind::NumberOr(_) => number(item, Range::Any).is_some(),
         Kind::Pairs => pair(item).is_some(),
+        Kind::Points => point(item).is_some(),
         Kind::NodeNumbers => count(item, 1).is_some(),
         Kind::Names | Kind::Choices(_) => matches!(item.value, Value::Text(_)),
         _ => true,
@@ -452,6 +461,11 @@ fn numbers(node: &Node, lengths: &[usize]) -> Option<Vec<f64>> {
         }
         _ => None,
     }
+}
+
+fn point(node: &Node) -> Option<[f64; 2]> {
+    let both = numbers(node, &[2])?;
+    Some([both[0], both[1]])
 }
 
 fn pair(node: &Node) -> Option<(u64, f64)> {

@@ -8,29 +8,20 @@
 use super::keys::{Key, Kind, Need, Range, TableSpec};
 use super::link_tables::{COUPLING, CYCLIC, EQUATION, MPC, NODE, RIGID_BODY, TIE, TRANSFORM};
 use super::{
-    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, PrintKind,
-    PrintQuantity, PrintTotals, Reductions,
+    AnalysisKind, Balance, Field, Formulation, Method, Partitioner, Preconditioner, Reductions,
 };
 use fem_mesh::CellType;
 use materials::{FIELD, MATERIAL, ORIENTATION, TEMPERATURE};
+use steps::{AMPLITUDE, PRINT, STEP};
 
 mod materials;
+mod steps;
 
 pub(super) const fn names<const N: usize, T>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut names = [""; N];
     let mut i = 0;
     while i < N {
         names[i] = pairs[i].0;
-        i += 1;
-    }
-    names
-}
-
-const fn print_quantities() -> [&'static str; PrintQuantity::ALL.len()] {
-    let mut names = [""; PrintQuantity::ALL.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = PrintQuantity::ALL[i].0;
         i += 1;
     }
     names
@@ -54,12 +45,9 @@ static PRECONDITIONERS: [&str; 4] = names(&Preconditioner::NAMES);
 static REDUCTIONS: [&str; 3] = names(&Reductions::NAMES);
 static PARTITIONERS: [&str; 3] = names(&Partitioner::NAMES);
 static BALANCES: [&str; 2] = names(&Balance::NAMES);
-static PRINT_KINDS: [&str; 3] = names(&PrintKind::NAMES);
-static PRINT_TOTALS: [&str; 3] = names(&PrintTotals::NAMES);
-static PRINT_QUANTITIES: [&str; 13] = print_quantities();
-static FIELDS: [&str; 6] = names(&Field::NAMES);
+static FIELDS: [&str; 8] = names(&Field::NAMES);
 
-const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
+pub(super) const fn key(name: &'static str, kind: Kind, need: Need, about: &'static str) -> Key {
     Key {
         name,
         kind,
@@ -124,13 +112,15 @@ pub(crate) static ROOT: TableSpec = TableSpec {
             Optional,
             TEMPERATURE.about,
         ),
+        key("amplitude", Tables(&AMPLITUDE), Optional, AMPLITUDE.about),
+        key("step", Tables(&STEP), Optional, STEP.about),
+        key("print", Tables(&PRINT), Optional, PRINT.about),
         key("set", Tables(&SET), Optional, SET.about),
         key("solver", Table(&SOLVER), Optional, SOLVER.about),
         key("parallel", Table(&PARALLEL), Optional, PARALLEL.about),
         key("output", Table(&OUTPUT), Optional, OUTPUT.about),
         key("probe", Tables(&PROBE), Optional, PROBE.about),
         key("check", Tables(&CHECK), Optional, CHECK.about),
-        key("print", Tables(&PRINT), Optional, PRINT.about),
     ],
 };
 
@@ -247,6 +237,12 @@ static CONSTRAINT: TableSpec = TableSpec {
             Optional,
             "The same for the rotations of reference nodes; one of both is needed.",
         ),
+        key(
+            "amplitude",
+            Text,
+            Optional,
+            "Name of the [[amplitude]] whose factor the values take in a [[step]].",
+        ),
     ],
 };
 
@@ -339,6 +335,12 @@ static LOAD: TableSpec = TableSpec {
             Numbers(&[6]),
             Optional,
             "Strain at which an element set is free of stress: xx, yy, zz, xy, yz, zx (engineering shear) in global axes.",
+        ),
+        key(
+            "amplitude",
+            Text,
+            Optional,
+            "Name of the [[amplitude]] whose factor the values take in a [[step]].",
         ),
     ],
 };
@@ -504,6 +506,12 @@ static OUTPUT: TableSpec = TableSpec {
             Default("false"),
             "Whether report.html is written.",
         ),
+        key(
+            "integration_points",
+            Flag,
+            Default("false"),
+            "Whether the stresses at the integration points of each element are written.",
+        ),
     ],
 };
 
@@ -532,50 +540,11 @@ static PROBE: TableSpec = TableSpec {
             Required,
             "Stress and strain: xx, yy, zz, xy, yz, zx.",
         ),
-    ],
-};
-
-static PRINT: TableSpec = TableSpec {
-    path: "print",
-    title: "[[print]]",
-    about: "Numbers for the `.dat` file beside the results, in the layout of CalculiX.",
-    one_of: &[],
-    keys: &[
         key(
-            "kind",
-            Choice(&PRINT_KINDS),
-            Required,
-            "What the table goes over: nodes of a set, integration points of elements, or a face set as one section.",
-        ),
-        key(
-            "set",
+            "step",
             Text,
-            Required,
-            "Node set, element set or face set, by the kind.",
-        ),
-        key(
-            "quantities",
-            Choices(&PRINT_QUANTITIES),
-            Required,
-            "Nodes: U, RF, NT; elements: S, E, ME, COORD, ENER, ELSE, EVOL; section: SOF, SOM, SOAREA, which give one table.",
-        ),
-        key(
-            "global",
-            Flag,
-            Default("true"),
-            "Global axes, or else those of the `[[transform]]` of a node and the `[[orientation]]` of an element.",
-        ),
-        key(
-            "totals",
-            Choice(&PRINT_TOTALS),
-            Default("\"no\""),
-            "Whether sums over the set are printed, of RF, ELSE and EVOL.",
-        ),
-        key(
-            "name",
-            Text,
-            Default("\"\""),
-            "Name of a section, for the reader of the case.",
+            Optional,
+            "Name of the [[step]] at whose end it looks; the last by default.",
         ),
     ],
 };

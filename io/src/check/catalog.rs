@@ -2,8 +2,8 @@
 //!
 //! Invariant: sees names, kinds and counts; no members, no case.
 
+use crate::case::LoadKind;
 use crate::case::words::{quoted, suggest_name};
-use crate::case::{LoadKind, PrintKind};
 use fem_mesh::mesh::Sets;
 use fem_mesh::{Comm, Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,24 +59,9 @@ pub enum SetUse {
     Probe,
     /// A reference node, or the moment on it: node set.
     Reference,
-    /// Printed nodes: node, else face, else element set.
-    PrintNodes,
-    /// Printed elements: element set.
-    PrintElements,
-    /// Printed section: face set.
-    PrintSection,
 }
 
 impl SetUse {
-    /// What a table of printed numbers goes over.
-    pub const fn of_print(kind: PrintKind) -> SetUse {
-        match kind {
-            PrintKind::Nodes => SetUse::PrintNodes,
-            PrintKind::Elements => SetUse::PrintElements,
-            PrintKind::Section => SetUse::PrintSection,
-        }
-    }
-
     /// What a kind of load acts on.
     pub const fn of_load(kind: &LoadKind) -> SetUse {
         match kind {
@@ -98,14 +83,10 @@ impl SetUse {
     /// The kinds that fit, the preferred one first.
     pub const fn kinds(self) -> &'static [SetKind] {
         match self {
-            SetUse::Material | SetUse::BodyLoad | SetUse::Orientation | SetUse::PrintElements => {
-                &[SetKind::Cell]
-            }
+            SetUse::Material | SetUse::BodyLoad | SetUse::Orientation => &[SetKind::Cell],
             SetUse::NodalForce => &[SetKind::Node],
-            SetUse::Temperature | SetUse::PrintNodes => {
-                &[SetKind::Node, SetKind::Face, SetKind::Cell]
-            }
-            SetUse::SurfaceLoad | SetUse::PrintSection => &[SetKind::Face],
+            SetUse::Temperature => &[SetKind::Node, SetKind::Face, SetKind::Cell],
+            SetUse::SurfaceLoad => &[SetKind::Face],
             SetUse::Reference => &[SetKind::Node],
             SetUse::Force => &[SetKind::Face, SetKind::Node],
             SetUse::Constraint | SetUse::Probe => &SetKind::ALL,

@@ -103,17 +103,12 @@ impl Reader {
                 surface,
                 node,
                 normal,
-            } => {
-                let what = format!(
-                    "*PRE-TENSION SECTION (surface `{surface}`, node {node}, normal {normal:?})"
-                );
-                Err(self.not_yet(place, &what))
-            }
+            } => self.write_pre_tension(toml, (surface, *node, *normal), place, joined),
         }
     }
 
     /// Notes a node that a constraint names; one in no element must be known all the same.
-    fn join_node(&self, id: u64, place: Place, joined: &mut Joined) -> Result<()> {
+    pub(super) fn join_node(&self, id: u64, place: Place, joined: &mut Joined) -> Result<()> {
         match self.source.node(id) {
             Some((_, true)) => Ok(()),
             Some((_, false)) => {
@@ -202,7 +197,7 @@ impl Reader {
         }
         if let Some(name) = &coupling.orientation {
             let orientation = self.orientation_named(name, place)?;
-            if orientation.rotation.is_some() {
+            if orientation.rotation.is_some() || !orientation.others.is_empty() {
                 return Err(self.not_yet(
                     place,
                     "an *ORIENTATION of a coupling with a further rotation",
@@ -213,8 +208,8 @@ impl Reader {
                 format!(
                     "{{ kind = \"{}\", a = {}, b = {} }}",
                     system(orientation.is_cylindrical),
-                    vector(orientation.a),
-                    vector(orientation.b)
+                    vector(orientation.points[0]),
+                    vector(orientation.points[1])
                 ),
             );
         }

@@ -6,7 +6,7 @@
 //! Invariant: as `case_text.rs`, of which this is a part.
 
 use super::case_joins::Joined;
-use super::model::{Fixed, Load, LoadOn, Nodes, Step};
+use super::model::{Elements, Faces, Fixed, Load, LoadOn, Nodes, Step};
 use super::reader::Reader;
 use super::toml::{Toml, list, number, quoted, vector};
 use crate::case::keys::is_key;
@@ -67,6 +67,32 @@ enum Target {
     Numbers(Vec<u64>),
 }
 
+/// Number of an element, and of its face from 0.
+type ElementFace = (u64, u8);
+
+/// Pressures on faces of single elements: those of equal values together, in the order in which the deck names them.
+#[derive(Default)]
+struct OnFaces {
+    groups: Vec<(f64, Vec<ElementFace>, Place)>,
+    by_value: BTreeMap<(u64, usize), usize>,
+    seen: BTreeMap<(u64, u8), usize>,
+}
+
+impl OnFaces {
+    /// A face that is named again is in a group of its own: its pressures add up.
+    fn add(&mut self, load: &Load, id: u64, face: u8) {
+        let times = self.seen.entry((id, face)).or_insert(0);
+        let key = (load.value.to_bits(), *times);
+        *times += 1;
+        let groups = &mut self.groups;
+        let at = *self.by_value.entry(key).or_insert_with(|| {
+            groups.push((load.value, Vec::new(), load.place));
+            groups.len() - 1
+        });
+        groups[at].1.push((id, face));
+    }
+}
+
 impl Reader {
     /// Writes what acts in a step; `prefix` stands before the names of the tables.
     pub(super) fn write_step(
@@ -78,8 +104,24 @@ impl Reader {
     ) -> Result<()> {
         self.write_fixed(toml, step, joined, prefix)?;
         self.write_nodal_loads(toml, step, joined, prefix)?;
+        let mut on_faces = OnFaces::default();
         for load in step.loads.iter().filter(|load| !load.on.is_nodal()) {
-            self.write_load(toml, load, prefix)?;
+            match &load.on {
+                LoadOn::Faces(Faces::Of(Elements::Number(id), face)) => {
+                    if self.source.solid(*id).is_none() {
+                        let what = format!("element {id} is no solid of this deck");
+                        return Err(self.source.error(load.place, what));
+                    }
+                    on_faces.add(load, *id, *face);
+                }
+                _ => self.write_load(toml, load, prefix)?,
+            }
+        }
+        for (value, faces, place) in on_faces.groups {
+            let set = self.source.made_face_set(faces, place);
+            toml.table(&format!("[[{prefix}load]]"), place);
+            toml.key("on", quoted(&set));
+            toml.key("pressure", number(value));
         }
         if let Some(first) = step.temperatures.first() {
             self.require("", "temperature", first.place, "*TEMPERATURE")?;

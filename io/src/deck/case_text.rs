@@ -6,9 +6,9 @@
 //! Invariant: the only file that knows both decks and the keys of case files.
 
 use super::case_joins::Joined;
-use super::model::{ElasticKind, Elements, Material, Nodes, Row, Step};
+use super::model::{Elements, Nodes, PrintKind, Step};
 use super::reader::Reader;
-use super::toml::{Toml, list, number, quoted, vector};
+use super::toml::{Toml, list, number, quoted};
 use crate::case::keys::is_key;
 use crate::mesh_file::abaqus::element_types::{Kind, element_kind};
 use crate::mesh_file::draft::Place;
@@ -24,6 +24,9 @@ pub(super) struct Purpose<'a> {
     /// Whether nodes of no element must be written out, because the mesh file does not hold them.
     pub(super) writes_nodes: bool,
 }
+
+/// Whether it is a strain, and the bits of its components.
+type TensorKey = (bool, [u64; 6]);
 
 /// Writes the case; makes the sets it needs in the mesh of `reader`.
 ///
@@ -152,220 +155,6 @@ impl Reader {
         }
     }
 
-    fn write_materials(&mut self, toml: &mut Toml) -> Result<()> {
-        for section in &self.model.sections {
-            let is_it = |m: &Material| m.name.eq_ignore_ascii_case(&section.material);
-            if !self.model.materials.iter().any(is_it) {
-                let what = format!("material `{}` does not exist", section.material);
-                return Err(self
-                    .source
-                    .error(section.place, what)
-                    .expected("a *MATERIAL of that name"));
-            }
-        }
-        if self.model.sections.is_empty() {
-            let error = self
-                .source
-                .error(Default::default(), "no element has a material");
-            return Err(error.expected("*SOLID SECTION, ELSET=..., MATERIAL=..."));
-        }
-        for k in 0..self.model.materials.len() {
-            let name = self.model.materials[k].name.clone();
-            let sections = self.model.sections.iter();
-            let sections: Vec<(String, Place)> = sections
-                .filter(|s| s.material.eq_ignore_ascii_case(&name))
-                .map(|s| (s.elements.clone(), s.place))
-                .collect();
-            let Some(&(_, place)) = sections.first() else {
-                self.note(format!("material `{name}` is not used"));
-                continue;
-            };
-            let mut sets: Vec<String> = Vec::new();
-            for (elements, _) in sections {
-                let set = self.source.element_set(&Elements::Set(elements));
-                if !sets.contains(&set) {
-                    sets.push(set);
-                }
-            }
-            self.write_material(toml, k, &sets, place)?;
-        }
-        Ok(())
-    }
-
-    fn write_material(
-        &self,
-        toml: &mut Toml,
-        k: usize,
-        sets: &[String],
-        section: Place,
-    ) -> Result<()> {
-        let material = &self.model.materials[k];
-        toml.table("[[material]]", material.place);
-        toml.key("name", quoted(&material.name));
-        let Some((kind, rows)) = &material.elastic else {
-            let what = format!("material `{}` has no elastic constants", material.name);
-            return Err(self
-                .source
-                .error(material.place, what)
-                .expected("*ELASTIC behind *MATERIAL"));
-        };
-        match &rows[..] {
-            [row] => {
-                for (key, value) in elastic(*kind, row) {
-                    self.require(
-                        "material",
-                        key,
-                        material.place,
-                        "a material that is not isotropic",
-                    )?;
-                    toml.key(key, value);
-                }
-            }
-            rows => {
-                self.require(
-                    "material",
-                    "table",
-                    material.place,
-                    "elasticity that depends on temperature",
-                )?;
-                let rows = rows.iter().map(|row| {
-                    let temperature = ("temperature", number(row.0.unwrap_or(0.0)));
-                    let keys = std::iter::once(temperature).chain(elastic(*kind, row));
-                    inline(keys)
-                });
-                toml.key("table", list(rows));
-            }
-        }
-        if let Some(density) = material.density {
-            toml.key("density", number(density));
-        }
-        self.write_expansion(toml, material)?;
-        toml.at(section);
-        toml.key("elements", list(sets.iter().map(|set| quoted(set))));
-        toml.at(material.place);
-        Ok(())
-    }
-
-    fn write_expansion(&self, toml: &mut Toml, material: &Material) -> Result<()> {
-        let coefficients = |row: &Row| match row.1[..] {
-            [all] => number(all),
-            ref several => list(several.iter().map(|&v| number(v))),
-        };
-        match &material.expansion[..] {
-            [] => return Ok(()),
-            [row] => {
-                if row.1.len() > 1 {
-                    self.require(
-                        "material",
-                        "reference_temperature",
-                        material.place,
-                        "expansion that depends on direction",
-                    )?;
-                }
-                toml.key("expansion", coefficients(row));
-            }
-            rows => {
-                self.require(
-                    "material",
-                    "expansion_table",
-                    material.place,
-                    "expansion that depends on temperature",
-                )?;
-                let rows = rows.iter().map(|row| {
-                    let temperature = ("temperature", number(row.0.unwrap_or(0.0)));
-                    inline([temperature, ("expansion", coefficients(row))].into_iter())
-                });
-                toml.key("expansion_table", list(rows));
-            }
-        }
-        if is_key("material", "reference_temperature") {
-            toml.key("reference_temperature", number(material.expansion_zero));
-        }
-        Ok(())
-    }
-
-    fn write_orientations(&mut self, toml: &mut Toml) -> Result<()> {
-        for section in &self.model.sections {
-            let Some(name) = &section.orientation else {
-                continue;
-            };
-            if !self
-                .model
-                .orientations
-                .iter()
-                .any(|o| o.name.eq_ignore_ascii_case(name))
-            {
-                let what = format!("orientation `{name}` does not exist");
-                return Err(self
-                    .source
-                    .error(section.place, what)
-                    .expected("an *ORIENTATION of that name"));
-            }
-        }
-        for k in 0..self.model.orientations.len() {
-            let name = self.model.orientations[k].name.clone();
-            let is_of =
-                |of: &Option<String>| of.as_ref().is_some_and(|of| of.eq_ignore_ascii_case(&name));
-            let sections = self.model.sections.iter().filter(|s| is_of(&s.orientation));
-            let elements: Vec<Elements> = sections
-                .map(|s| Elements::Set(s.elements.clone()))
-                .collect();
-            if elements.is_empty() {
-                continue;
-            }
-            let sets: Vec<String> = elements
-                .iter()
-                .map(|e| self.source.element_set(e))
-                .collect();
-            let orientation = &self.model.orientations[k];
-            if !is_key("", "orientation") {
-                if self.turns_nothing(&name) {
-                    continue;
-                }
-                return Err(self.not_yet(
-                    orientation.place,
-                    "*ORIENTATION of a material that is not isotropic",
-                ));
-            }
-            toml.table("[[orientation]]", orientation.place);
-            toml.key("name", quoted(&name));
-            toml.key("elements", list(sets.iter().map(|set| quoted(set))));
-            toml.key(
-                "type",
-                quoted(if orientation.is_cylindrical {
-                    "cylindrical"
-                } else {
-                    "rectangular"
-                }),
-            );
-            toml.key("a", vector(orientation.a));
-            toml.key("b", vector(orientation.b));
-            if let Some((axis, angle)) = orientation.rotation {
-                toml.key(
-                    "rotate",
-                    format!("{{ axis = {axis}, angle = {} }}", number(angle)),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether all materials with these axes are isotropic.
-    fn turns_nothing(&self, orientation: &str) -> bool {
-        let of_it = self.model.sections.iter().filter(|s| {
-            s.orientation
-                .as_ref()
-                .is_some_and(|name| name.eq_ignore_ascii_case(orientation))
-        });
-        let mut materials = of_it.filter_map(|s| {
-            self.model
-                .materials
-                .iter()
-                .find(|m| m.name.eq_ignore_ascii_case(&s.material))
-        });
-        materials.all(|m| matches!(m.elastic, Some((ElasticKind::Isotropic, _))))
-    }
-
     fn write_initial_state(&mut self, toml: &mut Toml) -> Result<()> {
         let is_heated = self
             .model
@@ -426,7 +215,7 @@ impl Reader {
     /// Initial stresses and strains that are the same at all points of an element, one table for elements that are alike.
     fn write_initial_tensors(&mut self, toml: &mut Toml) -> Result<()> {
         let formulations = self.formulations();
-        let mut groups: Vec<((bool, [u64; 6]), Vec<u64>, Place)> = Vec::new();
+        let mut groups: Vec<(TensorKey, Vec<u64>, Place)> = Vec::new();
         let mut by_element: BTreeMap<(bool, u64), Vec<usize>> = BTreeMap::new();
         for (k, tensor) in self.model.initial_tensors.iter().enumerate() {
             by_element
@@ -538,14 +327,10 @@ impl Reader {
         for print in prints {
             toml.table("[[print]]", print.place);
             toml.key("kind", quoted(print.kind.name()));
+            // The kind says which set is meant.
             let set = match print.kind {
-                super::model::PrintKind::Nodes => {
-                    self.source.node_set(&Nodes::Set(print.set), print.place)?
-                }
-                super::model::PrintKind::Elements => {
-                    self.source.element_set(&Elements::Set(print.set))
-                }
-                super::model::PrintKind::Section => print.set,
+                PrintKind::Elements => self.source.element_set(&Elements::Set(print.set)),
+                PrintKind::Nodes | PrintKind::Section => print.set,
             };
             toml.key("set", quoted(&set));
             toml.key(
@@ -564,10 +349,14 @@ impl Reader {
     /// All steps; a single one without a table of its own.
     fn write_steps(&mut self, toml: &mut Toml, joined: &Joined) -> Result<()> {
         let steps: Vec<Step> = self.model.steps.clone();
-        if let [step] = &steps[..] {
+        let is_plain = |step: &Step| step.period == 1.0 || !is_key("", "step");
+        if let [step] = &steps[..]
+            && is_plain(step)
+        {
             return self.write_step(toml, step, joined, "");
         }
-        self.require("", "step", steps[1].place, "a deck of several steps")?;
+        let second = steps.get(1).map_or(steps[0].place, |step| step.place);
+        self.require("", "step", second, "a deck of several steps")?;
         for (k, step) in steps.iter().enumerate() {
             toml.table("[[step]]", step.place);
             let name = if step.name.is_empty() {
@@ -575,40 +364,14 @@ impl Reader {
             } else {
                 step.name.clone()
             };
-            toml.key("name", quoted(&name));
+            let is_taken = steps[..k].iter().any(|other| other.name == name);
+            if !is_taken {
+                toml.key("name", quoted(&name));
+            }
             toml.key("time_period", number(step.period));
             toml.key("op", quoted("new"));
             self.write_step(toml, step, joined, "step.")?;
         }
         Ok(())
     }
-}
-
-/// Keys of elastic constants.
-fn elastic(kind: ElasticKind, row: &Row) -> impl Iterator<Item = (&'static str, String)> + use<> {
-    let values = &row.1;
-    let keys = match kind {
-        ElasticKind::Isotropic => {
-            vec![("young", number(values[0])), ("poisson", number(values[1]))]
-        }
-        ElasticKind::Engineering => {
-            let three = |k: usize| list(values[k..k + 3].iter().map(|&v| number(v)));
-            let keys = [
-                ("young", three(0)),
-                ("poisson", three(3)),
-                ("shear", three(6)),
-            ];
-            vec![("orthotropic", inline(keys.into_iter()))]
-        }
-        ElasticKind::Stiffness => vec![("stiffness", list(values.iter().map(|&v| number(v))))],
-    };
-    keys.into_iter()
-}
-
-/// `{ key = value, ... }`.
-fn inline(keys: impl Iterator<Item = (&'static str, String)>) -> String {
-    let keys: Vec<String> = keys
-        .map(|(key, value)| format!("{key} = {value}"))
-        .collect();
-    format!("{{ {} }}", keys.join(", "))
 }

@@ -16,6 +16,8 @@ use crate::mesh_file::abaqus::card::DeckCard;
 use crate::mesh_file::abaqus::sets::SetKind;
 use crate::mesh_file::draft::Place;
 use fem_mesh::Result;
+use std::collections::HashSet;
+use std::hash::Hash;
 
 /// *AMPLITUDE.
 #[derive(Debug)]
@@ -153,6 +155,7 @@ impl Reader {
             self.renewed.boundary = true;
             self.state.fixed.clear();
         }
+        let mut given = Vec::new();
         for data in &card.lines {
             let line = self.source.line(data);
             let (place, nodes) = (line.place, self.nodes_of(&line)?);
@@ -168,18 +171,17 @@ impl Reader {
                     None if is_fixed => self.value_before(&nodes, dof, place)?,
                     _ => factor * value.unwrap_or(0.0),
                 };
-                let nodes = nodes.clone();
-                self.state
-                    .fixed
-                    .retain(|f| f.nodes != nodes || f.dof != dof);
-                self.state.fixed.push(Fixed {
-                    nodes,
+                given.push(Fixed {
+                    nodes: nodes.clone(),
                     dof,
                     value,
                     place,
                 });
             }
         }
+        replace(&mut self.state.fixed, given, |fixed| {
+            (fixed.nodes.clone(), fixed.dof)
+        });
         Ok(())
     }
 
@@ -281,23 +283,32 @@ impl Reader {
         Ok(())
     }
 
-    fn push_load(&mut self, on: LoadOn, value: f64, place: Place) {
-        let step = self.model.steps.len();
-        self.state
-            .loads
-            .retain(|load| load.on != on || load.step == step);
-        self.state.loads.push(Load {
+    fn load(&self, on: LoadOn, value: f64, place: Place) -> Load {
+        Load {
             on,
             value,
             of_node: None,
-            step,
+            step: self.model.steps.len(),
             place,
-        });
+        }
+    }
+
+    /// Adds loads; they take the place of those of earlier steps that act alike.
+    fn add_loads(&mut self, given: Vec<Load>) {
+        let step = self.model.steps.len();
+        if self.state.loads.iter().any(|load| load.step < step) {
+            let alike: HashSet<&LoadOn> = given.iter().map(|load| &load.on).collect();
+            self.state
+                .loads
+                .retain(|load| load.step == step || !alike.contains(&load.on));
+        }
+        self.state.loads.extend(given);
     }
 
     pub(super) fn cload(&mut self, card: &DeckCard) -> Result<()> {
         self.renew_loads(card, true)?;
         let factor = self.factor(card)?;
+        let mut given = Vec::new();
         for data in &card.lines {
             let line = self.source.line(data);
             let nodes = self.nodes_of(&line)?;
@@ -311,14 +322,16 @@ impl Reader {
             }
             let value = self.source.number(&line, 2, "the force or moment")?;
             self.at_most(&line, 3, "nodes, a degree of freedom and a value")?;
-            self.push_load(LoadOn::Node(nodes, dof), factor * value, line.place);
+            given.push(self.load(LoadOn::Node(nodes, dof), factor * value, line.place));
         }
+        self.add_loads(given);
         Ok(())
     }
 
     pub(super) fn dload(&mut self, card: &DeckCard) -> Result<()> {
         self.renew_loads(card, false)?;
         let factor = self.factor(card)?;
+        let mut given = Vec::new();
         for data in &card.lines {
             let line = self.source.line(data);
             let elements = match line.get(0) {
@@ -341,15 +354,16 @@ impl Reader {
                     2,
                     "the node whose degree of freedom 2 is the pressure",
                 )?;
-                self.push_load(LoadOn::Faces(faces), 0.0, line.place);
-                if let Some(load) = self.state.loads.last_mut() {
+                given.push(self.load(LoadOn::Faces(faces), 0.0, line.place));
+                if let Some(load) = given.last_mut() {
                     load.of_node = Some(node);
                 }
                 continue;
             }
             let (on, value) = self.distributed(&line, elements, &label)?;
-            self.push_load(on, factor * value, line.place);
+            given.push(self.load(on, factor * value, line.place));
         }
+        self.add_loads(given);
         Ok(())
     }
 
@@ -436,6 +450,7 @@ impl Reader {
     pub(super) fn dsload(&mut self, card: &DeckCard) -> Result<()> {
         self.renew_loads(card, false)?;
         let factor = self.factor(card)?;
+        let mut given = Vec::new();
         for data in &card.lines {
             let line = self.source.line(data);
             let name = line.get(0).unwrap_or_default();
@@ -460,8 +475,9 @@ impl Reader {
                     return Err(self.source.error(line.place, what).expected("P or TRVEC"));
                 }
             };
-            self.push_load(on, factor * value, line.place);
+            given.push(self.load(on, factor * value, line.place));
         }
+        self.add_loads(given);
         Ok(())
     }
 
@@ -472,18 +488,19 @@ impl Reader {
             self.renewed.temperature = true;
             self.state.temperatures.clear();
         }
+        let mut given = Vec::new();
         for data in &card.lines {
             let line = self.source.line(data);
             let nodes = self.nodes_of(&line)?;
             let value = factor * self.source.number(&line, 1, "a temperature")?;
             self.at_most(&line, 2, "nodes and their temperature")?;
-            self.state.temperatures.retain(|t| t.nodes != nodes);
-            self.state.temperatures.push(Temperature {
+            given.push(Temperature {
                 nodes,
                 value,
                 place: line.place,
             });
         }
+        replace(&mut self.state.temperatures, given, |t| t.nodes.clone());
         Ok(())
     }
 
@@ -552,4 +569,17 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Adds items; each takes the place of earlier ones with its key.
+fn replace<T, K: Eq + Hash>(items: &mut Vec<T>, given: Vec<T>, key: impl Fn(&T) -> K) {
+    let mut seen = HashSet::new();
+    let mut latest: Vec<T> = given
+        .into_iter()
+        .rev()
+        .filter(|item| seen.insert(key(item)))
+        .collect();
+    latest.reverse();
+    items.retain(|item| !seen.contains(&key(item)));
+    items.extend(latest);
 }

@@ -65,7 +65,6 @@ const DESIGN: &str = "there is no sensitivity analysis or optimization";
 const SUPERELEMENT: &str = "there are no substructures and no user elements";
 const OUTPUT: &str = "results go to results.vtkhdf and, by *NODE PRINT, *EL PRINT and *SECTION PRINT, to a .dat file";
 const CHANGES: &str = "the model stays the same in all steps";
-const SCATTER: &str = "there are no distributed or random properties";
 const FAILURE: &str = "there is no damage and no crack growth";
 
 /// The table, by name.
@@ -135,7 +134,7 @@ pub(super) const KEYWORDS: &[Keyword] = &[
         "DISTRIBUTING COUPLING",
         "*COUPLING with *DISTRIBUTING says the same",
     ),
-    refuse("DISTRIBUTION", SCATTER),
+    follow("DISTRIBUTION", &["NAME"], &[]),
     follow("DLOAD", &["OP", "AMPLITUDE"], &["LOADCASE"]),
     follow("DSLOAD", &["OP", "AMPLITUDE"], &["LOADCASE"]),
     refuse("DYNAMIC", STATIC_ONLY),
@@ -503,6 +502,19 @@ mod tests {
         );
         assert!(outcome("BOUN").is_ok());
         assert!(outcome("EL P, ELSET=A").is_err());
+    }
+
+    #[test]
+    fn the_documentation_names_every_keyword() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/decks.md");
+        let text = std::fs::read_to_string(page).unwrap();
+        for keyword in KEYWORDS {
+            assert!(
+                text.contains(&format!("`*{}`", keyword.name)),
+                "{}",
+                keyword.name
+            );
+        }
     }
 
     /// The keywords that decks in practice use, where their list is at hand.

@@ -2,13 +2,19 @@
 //!
 //! Invariant: values are those of the deck, not yet judged.
 
-use super::model::{ElasticKind, Material, Orientation, Row, Section};
+use super::model::{Distribution, ElasticKind, Elements, Material, Orientation, Row, Section};
 use super::reader::Reader;
 use super::source::Line;
 use crate::mesh_file::abaqus::card::DeckCard;
 use crate::mesh_file::abaqus::sets::SetKind;
 use crate::mesh_file::draft::Place;
 use fem_mesh::Result;
+
+/// What *ORIENTATION expects.
+const POINTS: &str = "the coordinates of points a and b: six numbers";
+
+/// Points of all elements, and of those with others.
+type Distributed = ([[f64; 3]; 2], Vec<(Elements, [[f64; 3]; 2])>);
 
 impl Reader {
     pub(super) fn material(&mut self, card: &DeckCard) -> Result<()> {
@@ -185,33 +191,13 @@ impl Reader {
             let error = self
                 .source
                 .error(card.place, "*ORIENTATION lacks its points");
-            return Err(error.expected("the coordinates of points a and b: six numbers"));
+            return Err(error.expected(POINTS));
         };
         let line = self.source.line(first);
-        if line
-            .get(0)
-            .is_some_and(|f| f.starts_with(|c: char| c.is_ascii_alphabetic()))
-        {
-            let error = self
-                .source
-                .error(line.place, "axes by a *DISTRIBUTION are not supported");
-            return Err(
-                error.advice("write one *ORIENTATION and *SOLID SECTION for each direction")
-            );
-        }
-        let a = self
-            .source
-            .vector(&line, 0, "the coordinates of points a and b: six numbers")?;
-        let b = self
-            .source
-            .vector(&line, 3, "the coordinates of points a and b: six numbers")?;
-        // A third point, the origin, moves the other two with it.
-        let origin = match line.get(6) {
-            Some(_) if !is_cylindrical => {
-                self.source
-                    .vector(&line, 6, "the coordinates of the origin")?
-            }
-            _ => [0.0; 3],
+        let is_name = |field: &str| field.starts_with(|c: char| c.is_ascii_alphabetic());
+        let (points, others) = match line.get(0).filter(|field| is_name(field)) {
+            Some(name) => self.distributed_points(name, line.place)?,
+            None => (self.points(&line, 0, !is_cylindrical)?, Vec::new()),
         };
         let rotation = match card.lines.get(1) {
             None => None,
@@ -220,18 +206,76 @@ impl Reader {
                 let axis = self.source.whole(&line, 0, "an axis, 1 to 3")?;
                 let angle = self
                     .source
-                    .optional_number(&line, 1, "an angle in degrees")?
-                    .unwrap_or(0.0);
-                (angle != 0.0).then_some((axis, angle))
+                    .optional_number(&line, 1, "an angle in degrees")?;
+                angle
+                    .filter(|&angle| angle != 0.0)
+                    .map(|angle| (axis, angle))
             }
         };
         self.model.orientations.push(Orientation {
             name,
             is_cylindrical,
-            a: std::array::from_fn(|i| a[i] - origin[i]),
-            b: std::array::from_fn(|i| b[i] - origin[i]),
+            points,
+            others,
             rotation,
             place: card.place,
+        });
+        Ok(())
+    }
+
+    /// Points a and b from field `k` on; a third point behind them is an origin that both are seen from.
+    fn points(&self, line: &Line<'_>, k: usize, has_origin: bool) -> Result<[[f64; 3]; 2]> {
+        let points = [
+            self.source.vector(line, k, POINTS)?,
+            self.source.vector(line, k + 3, POINTS)?,
+        ];
+        let origin = match line.get(k + 6) {
+            Some(_) if has_origin => {
+                self.source
+                    .vector(line, k + 6, "the coordinates of the origin")?
+            }
+            _ => [0.0; 3],
+        };
+        Ok(points.map(|point| std::array::from_fn(|i| point[i] - origin[i])))
+    }
+
+    fn distributed_points(&self, name: &str, place: Place) -> Result<Distributed> {
+        let is_it = |d: &&Distribution| d.name.eq_ignore_ascii_case(name);
+        match self.model.distributions.iter().find(is_it) {
+            Some(found) => Ok((found.points, found.others.clone())),
+            None => {
+                let what = format!("distribution `{name}` does not exist");
+                Err(self
+                    .source
+                    .error(place, what)
+                    .expected("a *DISTRIBUTION before this line"))
+            }
+        }
+    }
+
+    /// Points of orientations: the first line those of all elements, further ones of single elements and sets.
+    pub(super) fn distribution(&mut self, card: &DeckCard) -> Result<()> {
+        let name = self.parameter(card, "NAME")?.to_owned();
+        let mut all = None;
+        let mut others = Vec::new();
+        for data in &card.lines {
+            let line = self.source.line(data);
+            let points = self.points(&line, 1, true)?;
+            match line.get(0) {
+                None => all = Some(points),
+                Some(field) => others.push((self.source.elements(field, line.place)?, points)),
+            }
+        }
+        let Some(points) = all else {
+            let error = self
+                .source
+                .error(card.place, "*DISTRIBUTION without a line for all elements");
+            return Err(error.expected("a first line that begins with a comma"));
+        };
+        self.model.distributions.push(Distribution {
+            name,
+            points,
+            others,
         });
         Ok(())
     }

@@ -13,6 +13,7 @@
 
 mod case_joins;
 mod case_loads;
+mod case_materials;
 mod case_text;
 mod conditions;
 mod joins;
@@ -20,6 +21,7 @@ mod keywords;
 mod materials;
 mod model;
 mod output;
+mod pre_tension;
 mod reader;
 mod source;
 mod toml;

@@ -4,6 +4,7 @@
 
 use crate::mesh_file::draft::Place;
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
 
 /// A deck.
 #[derive(Debug, Default)]
@@ -12,6 +13,7 @@ pub(super) struct DeckModel {
     pub(super) materials: Vec<Material>,
     pub(super) sections: Vec<Section>,
     pub(super) orientations: Vec<Orientation>,
+    pub(super) distributions: Vec<Distribution>,
     /// In the order of the deck: of several for one node the last counts.
     pub(super) initial_temperatures: Vec<Temperature>,
     pub(super) initial_tensors: Vec<InitialTensor>,
@@ -59,29 +61,38 @@ pub(super) struct Section {
 pub(super) struct Orientation {
     pub(super) name: String,
     pub(super) is_cylindrical: bool,
-    pub(super) a: [f64; 3],
-    pub(super) b: [f64; 3],
+    /// Points a and b: those of all elements first, then those of elements with others, as a *DISTRIBUTION gives them.
+    pub(super) points: [[f64; 3]; 2],
+    pub(super) others: Vec<(Elements, [[f64; 3]; 2])>,
     /// Axis 1 to 3 and angle in degrees.
     pub(super) rotation: Option<(u64, f64)>,
     pub(super) place: Place,
 }
 
+/// *DISTRIBUTION of the points of orientations.
+#[derive(Debug)]
+pub(super) struct Distribution {
+    pub(super) name: String,
+    pub(super) points: [[f64; 3]; 2],
+    pub(super) others: Vec<(Elements, [[f64; 3]; 2])>,
+}
+
 /// A node by number, or a node set by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Nodes {
     Number(u64),
     Set(String),
 }
 
 /// An element by number, or an element set by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Elements {
     Number(u64),
     Set(String),
 }
 
 /// Faces: a surface by name, or one face of elements, from 0.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Faces {
     Surface(String),
     Of(Elements, u8),
@@ -220,7 +231,7 @@ pub(super) struct Load {
 }
 
 /// What acts where; two loads that are equal here are of one kind in one place. Vectors by their bits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum LoadOn {
     /// Force or, from degree of freedom 4 on, moment.
     Node(Nodes, u64),
@@ -247,6 +258,12 @@ impl PartialEq for Direction {
 }
 
 impl Eq for Direction {}
+
+impl Hash for Direction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.map(f64::to_bits).hash(state);
+    }
+}
 
 impl LoadOn {
     /// The keyword family whose OP=NEW removes it.

@@ -53,9 +53,10 @@ pub(super) fn read(parts: DeckParts) -> Result<Reader> {
         cards,
         elements,
         names,
+        instance,
     } = parts;
     let mut reader = Reader {
-        source: Source::new(draft, names),
+        source: Source::new(draft, names, instance),
         model: DeckModel::default(),
         elements,
         amplitudes: Vec::new(),
@@ -169,6 +170,7 @@ impl Reader {
             "EXPANSION" => return self.expansion(card),
             "SOLID SECTION" => return self.section(card),
             "ORIENTATION" => return self.orientation(card),
+            "DISTRIBUTION" => return self.distribution(card),
             "AMPLITUDE" => return self.amplitude(card),
             "INITIAL CONDITIONS" => return self.initial_conditions(card),
             "BOUNDARY" => return self.boundary(card),

@@ -13,7 +13,7 @@ use crate::mesh_file::draft::{Draft, DraftFaces, IdSet, Place};
 use crate::mesh_file::id_lookup::IdLookup;
 use crate::mesh_file::scan::{parse_float, parse_unsigned};
 use fem_mesh::{Error, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The element set that the case file keeps for all elements.
 const ALL: &str = "all";
@@ -22,6 +22,8 @@ const ALL: &str = "all";
 pub(super) struct Source {
     pub(super) draft: Draft,
     pub(super) names: SetNames,
+    /// Name of the one instance of the one part, if the deck has parts.
+    instance: Option<String>,
     /// Sets made here, by what they stand for.
     made: BTreeMap<Made, String>,
     node_lookup: IdLookup,
@@ -38,6 +40,7 @@ enum Made {
     Element(u64),
     ElementsOf(String),
     Face(Elements, u8),
+    Faces(Vec<(u64, u8)>),
 }
 
 /// One data line.
@@ -47,7 +50,7 @@ pub(super) struct Line<'a> {
 }
 
 impl Source {
-    pub(super) fn new(draft: Draft, names: SetNames) -> Self {
+    pub(super) fn new(draft: Draft, names: SetNames, instance: Option<String>) -> Self {
         let node_lookup = IdLookup::new(&draft.nodes.ids).0;
         let solid_lookup = IdLookup::new(&draft.solids.ids).0;
         let mut is_used = vec![false; draft.nodes.ids.len()];
@@ -62,6 +65,7 @@ impl Source {
         Source {
             draft,
             names,
+            instance,
             made: BTreeMap::new(),
             node_lookup,
             solid_lookup,
@@ -95,9 +99,21 @@ impl Source {
         self.draft.error_at(place, error)
     }
 
+    /// The field without the name of the instance before it, and without quotes.
+    fn within<'a>(&self, field: &'a str) -> &'a str {
+        let field = unquoted(field);
+        let of_instance = self.instance.as_deref().and_then(|instance| {
+            let (prefix, rest) = field.split_at_checked(instance.len())?;
+            prefix
+                .eq_ignore_ascii_case(instance)
+                .then(|| rest.strip_prefix('.'))?
+        });
+        of_instance.unwrap_or(field)
+    }
+
     /// The name, as first written, of a set or surface that the deck defines.
     pub(super) fn set(&self, kind: SetKind, name: &str, place: Place) -> Result<String> {
-        let name = unquoted(name);
+        let name = self.within(name);
         if let Some(written) = self.names.find(kind, name) {
             return Ok(written.to_owned());
         }
@@ -111,14 +127,14 @@ impl Source {
     }
 
     pub(super) fn nodes(&self, field: &str, place: Place) -> Result<Nodes> {
-        match parse_unsigned(field.as_bytes()) {
+        match parse_unsigned(self.within(field).as_bytes()) {
             Some(id) => Ok(Nodes::Number(id)),
             None => self.set(SetKind::Node, field, place).map(Nodes::Set),
         }
     }
 
     pub(super) fn elements(&self, field: &str, place: Place) -> Result<Elements> {
-        match parse_unsigned(field.as_bytes()) {
+        match parse_unsigned(self.within(field).as_bytes()) {
             Some(id) => Ok(Elements::Number(id)),
             None => self.set(SetKind::Element, field, place).map(Elements::Set),
         }
@@ -133,6 +149,17 @@ impl Source {
                 &self.node_lookup,
                 &self.draft.nodes.ids,
             ),
+        }
+    }
+
+    /// Numbers of the elements, ranges cut to the solids that exist.
+    pub(super) fn element_ids(&self, elements: &Elements) -> Vec<u64> {
+        match elements {
+            Elements::Number(id) => vec![*id],
+            Elements::Set(name) => {
+                let set = self.draft.cell_sets.get(name);
+                members(set, &self.solid_lookup, &self.draft.solids.ids)
+            }
         }
     }
 
@@ -200,6 +227,41 @@ impl Source {
         }
     }
 
+    /// Faces of a surface: index of the solid, and of its face.
+    pub(super) fn faces_of(&self, surface: &str) -> Vec<(usize, u8)> {
+        let mut faces = Vec::new();
+        if let Some(surface) = self.draft.face_sets.get(surface) {
+            for (set, face, _) in &surface.of_elements {
+                let ids = members(Some(set), &self.solid_lookup, &self.draft.solids.ids);
+                faces.extend(ids.iter().filter_map(|&id| Some((self.solid(id)?, *face))));
+            }
+        }
+        faces
+    }
+
+    /// Gives solids new nodes, which are made at the places of the old ones.
+    pub(super) fn renumber(&mut self, solids: &BTreeSet<usize>, new: &BTreeMap<u64, u64>) {
+        let mut start = 0;
+        for (k, cell_type) in self.draft.solids.types.iter().enumerate() {
+            let end = start + cell_type.n_nodes();
+            if solids.contains(&k) {
+                for node in &mut self.draft.solids.nodes[start..end] {
+                    *node = new.get(node).copied().unwrap_or(*node);
+                }
+            }
+            start = end;
+        }
+        for (old, &new) in new {
+            if let Some(k) = self.node_lookup.get(*old) {
+                let nodes = &mut self.draft.nodes;
+                let (coords, place) = (nodes.coords[k as usize], nodes.places[k as usize]);
+                nodes.push(new, coords, place);
+                self.is_used.push(true);
+            }
+        }
+        self.node_lookup = IdLookup::new(&self.draft.nodes.ids).0;
+    }
+
     /// An element set of these numbers.
     pub(super) fn add_element_set(&mut self, name: &str, ids: Vec<u64>) -> String {
         let name = self.free_name(name);
@@ -237,6 +299,28 @@ impl Source {
         }
     }
 
+    /// A face set of these faces of elements.
+    pub(super) fn made_face_set(&mut self, faces: Vec<(u64, u8)>, place: Place) -> String {
+        if let [(id, face)] = faces[..] {
+            return self.face_set(&Faces::Of(Elements::Number(id), face), place);
+        }
+        let made = Made::Faces(faces.clone());
+        self.make(made, |draft, name| {
+            let one = |(id, face)| {
+                let set = IdSet {
+                    ids: vec![id],
+                    ranges: Vec::new(),
+                };
+                (set, face, place)
+            };
+            let faces = DraftFaces {
+                of_elements: faces.into_iter().map(one).collect(),
+                ..DraftFaces::default()
+            };
+            draft.face_sets.insert(name, faces);
+        })
+    }
+
     /// Whether an element set holds no solids, so that the mesh takes it for a set of faces.
     fn is_set_of_facets(&self, name: &str) -> bool {
         let Some(set) = self.draft.cell_sets.get(name) else {
@@ -257,6 +341,7 @@ impl Source {
                 [id] => format!("node {id}"),
                 _ => format!("nodes {}", self.made.len() + 1),
             },
+            Made::Faces(_) => format!("faces {}", self.made.len() + 1),
             Made::NodesOf(name) => format!("nodes of {name}"),
             Made::Element(id) => format!("element {id}"),
             Made::ElementsOf(name) => format!("elements of {name}"),

@@ -87,8 +87,8 @@ fn a_deck_becomes_a_case() {
         kinds[1..],
         [
             ("Eall", "gravity"),
-            ("element 1 S1", "pressure"),
-            ("END", "pressure")
+            ("END", "pressure"),
+            ("element 1 S1", "pressure")
         ]
     );
     assert_eq!(case.loads[1].kind, LoadKind::Gravity([0.0, 0.0, -9810.0]));
@@ -292,4 +292,47 @@ fn damaged_decks_do_not_panic() {
             }
         }
     }
+}
+
+/// As FreeCAD and others write pressures: one line for each face.
+#[test]
+fn faces_of_equal_pressures_share_a_set() {
+    let (case, deck) = case_of("*DLOAD\n1,P1,3.\n2,P1,3.\n2,P2,4.\n*DLOAD\n1,P1,3.\n");
+    let loads: Vec<_> = case
+        .loads
+        .iter()
+        .map(|l| (l.on[0].as_str(), &l.kind))
+        .collect();
+    assert_eq!(loads.len(), 3);
+    assert_eq!(deck.mesh.mesh.sets.faces[loads[0].0].len(), 2);
+    assert_eq!(loads[1], ("element 2 S2", &LoadKind::Pressure(4.0)));
+    assert_eq!(loads[2], ("element 1 S1", &LoadKind::Pressure(3.0)));
+}
+
+/// A deck as Abaqus writes it: one part, its instance, an assembly.
+#[test]
+fn parts_with_one_instance() {
+    let (mesh, rest) = MESH.split_once("*MATERIAL").unwrap();
+    let rest = rest
+        .replace("*SOLID SECTION, ELSET=Eall, MATERIAL=steel\n", "")
+        .replace("fix, 1, 3", "Part-1-1.fix, PINNED");
+    let text = format!(
+        "*Part, name=Part-1\n{mesh}*Solid Section, elset=Eall, material=STEEL\n,\n*End Part\n*Assembly, name=Assembly\n\
+         *Instance, name=Part-1-1, part=Part-1\n*End Instance\n*Nset, nset=Load, instance=Part-1-1\n9, 10\n*End Assembly\n\
+         *MATERIAL{rest}*Step, name=Step-1, nlgeom=NO\n*Static\n1., 1., 1e-05, 1.\n*Cload\nLoad, 1, 2.\nPart-1-1.11, 2, 1.\n\
+         *Restart, write, frequency=0\n*Output, field, variable=PRESELECT\n*Output, history\n*End Step\n"
+    );
+    let deck = read_text(&text).unwrap_or_else(|e| panic!("{e}"));
+    let case = case::parse(Path::new("model.inp"), &deck.text)
+        .unwrap_or_else(|e| panic!("{e}\n{}", deck.text));
+    assert_eq!(case.constraints[0].displacement, [Some(0.0); 3]);
+    assert_eq!(case.loads.len(), 2);
+    assert!(
+        deck.mesh
+            .warnings
+            .iter()
+            .any(|w| w.starts_with("*RESTART is passed over")),
+        "{:?}",
+        deck.mesh.warnings
+    );
 }

@@ -33,8 +33,13 @@ pub(super) struct DataFile {
     options: WriteOptions,
 }
 
-/// The rows of one dataset, rank after rank.
+/// The rows of one frame of a dataset, rank after rank.
+#[derive(Clone)]
 struct Rows {
+    /// Rows of earlier frames.
+    before: usize,
+    /// Whether the dataset has two dimensions.
+    is_matrix: bool,
     /// Number of rows of each rank.
     counts: Vec<usize>,
     /// Values in a row.
@@ -44,13 +49,21 @@ struct Rows {
 }
 
 impl Rows {
+    /// The rows of a frame that begins at a row.
+    fn after(&self, before: usize) -> Rows {
+        Rows {
+            before,
+            ..self.clone()
+        }
+    }
+
     fn total(&self) -> usize {
         self.counts.iter().sum()
     }
 
     /// Row of the dataset at which the rows of `rank` begin.
     fn first_of(&self, rank: usize) -> usize {
-        self.counts[..rank].iter().sum()
+        self.before + self.counts[..rank].iter().sum::<usize>()
     }
 
     fn n_pieces(&self, rank: usize) -> usize {
@@ -106,17 +119,63 @@ impl DataFile {
         columns: usize,
         values: &[T],
     ) -> Result<()> {
-        let counts = comm.all_gather(&[(values.len() / columns) as u64]);
+        self.put_frame(comm, name, columns, values, (0, 1))
+    }
+
+    /// Collective. As [`DataFile::put`] with one column, but the dataset has two dimensions.
+    pub(super) fn put_column<T: H5Type + Pod>(
+        &self,
+        comm: &Comm,
+        name: &str,
+        values: &[T],
+    ) -> Result<()> {
         let rows = Rows {
+            is_matrix: true,
+            ..self.rows::<T>(comm, 1, values.len())
+        };
+        self.write(comm, name, &rows, values, (0, 1))
+    }
+
+    /// Collective. As [`DataFile::put`], for one frame (number, how many there are): the dataset has the rows of all, and
+    /// is created with the first.
+    pub(super) fn put_frame<T: H5Type + Pod>(
+        &self,
+        comm: &Comm,
+        name: &str,
+        columns: usize,
+        values: &[T],
+        frame: (usize, usize),
+    ) -> Result<()> {
+        let rows = self.rows::<T>(comm, columns, values.len());
+        self.write(comm, name, &rows, values, frame)
+    }
+
+    /// Collective. Who has which rows.
+    fn rows<T>(&self, comm: &Comm, columns: usize, n_values: usize) -> Rows {
+        let counts = comm.all_gather(&[(n_values / columns) as u64]);
+        Rows {
+            before: 0,
             counts: counts.iter().map(|c| c[0] as usize).collect(),
             columns,
+            is_matrix: columns > 1,
             per_piece: (self.options.max_piece_bytes / (columns * size_of::<T>())).max(1),
-        };
-        let created = self
-            .file
-            .as_ref()
-            .map(|file| create_dataset::<T>(file, name, &rows, self.options.deflate));
-        let dataset = agree(comm, created.transpose())?;
+        }
+    }
+
+    fn write<T: H5Type + Pod>(
+        &self,
+        comm: &Comm,
+        name: &str,
+        rows: &Rows,
+        values: &[T],
+        (frame, n_frames): (usize, usize),
+    ) -> Result<()> {
+        let opened = self.file.as_ref().map(|file| match frame {
+            0 => create_dataset::<T>(file, name, rows, n_frames, self.options.deflate),
+            _ => file.dataset(name),
+        });
+        let dataset = agree(comm, opened.transpose())?;
+        let rows = rows.after(frame * rows.total());
         match (&dataset, self.collective) {
             (Some(dataset), true) => self.write_together(comm, dataset, &rows, values),
             _ => self.write_by_root(comm, dataset.as_ref(), &rows, values),
@@ -142,7 +201,7 @@ impl DataFile {
             agree(
                 comm,
                 self.transfer
-                    .write(dataset, first, rows.columns, rows.slice(values, &piece)),
+                    .write(dataset, first, rows, rows.slice(values, &piece)),
             )?;
         }
         Ok(())
@@ -171,7 +230,7 @@ impl DataFile {
                 };
                 if let (Some(dataset), Ok(())) = (dataset, &written) {
                     let first = rows.first_of(source) + piece.start;
-                    written = self.transfer.write(dataset, first, rows.columns, part);
+                    written = self.transfer.write(dataset, first, rows, part);
                 }
             }
             agree(comm, written)?;
@@ -250,13 +309,14 @@ fn create_dataset<T: H5Type>(
     file: &File,
     name: &str,
     rows: &Rows,
+    n_frames: usize,
     deflate: u8,
 ) -> Hdf5Result<Dataset> {
-    let total = rows.total();
-    let shape = if rows.columns == 1 {
-        vec![total]
-    } else {
+    let total = n_frames * rows.total();
+    let shape = if rows.is_matrix {
         vec![total, rows.columns]
+    } else {
+        vec![total]
     };
     let mut builder = file.new_dataset_builder().empty::<T>().shape(shape.clone());
     // HDF5 knows no chunks of an empty dataset.
@@ -272,14 +332,15 @@ fn create_dataset<T: H5Type>(
         .create(name)
 }
 
-/// Sets the attributes by which VTK recognizes a file: an unstructured grid of version 1.0.
-pub(super) fn mark_as_vtkhdf(file: &File) -> Hdf5Result<()> {
+/// Sets the attributes by which VTK recognizes a file: an unstructured grid, of version 1.0 with one frame,
+/// of 2.0 with several.
+pub(super) fn mark_as_vtkhdf(file: &File, n_frames: usize) -> Hdf5Result<()> {
     let group = file.create_group("VTKHDF")?;
     group
         .new_attr::<i64>()
         .shape(2)
         .create("Version")?
-        .write_raw(&[1i64, 0])?;
+        .write_raw(&[if n_frames > 1 { 2i64 } else { 1 }, 0])?;
     // Fixed length, ASCII, no terminator: ParaView 5.11 refuses every other kind of string.
     let kind = FixedAscii::<16>::from_ascii(b"UnstructuredGrid").map_err(|e| e.to_string())?;
     group
@@ -288,6 +349,18 @@ pub(super) fn mark_as_vtkhdf(file: &File) -> Hdf5Result<()> {
         .write_scalar(&kind)?;
     group.create_group("PointData")?;
     group.create_group("CellData")?;
+    Ok(())
+}
+
+/// Makes the groups that say which rows are of which frame.
+pub(super) fn mark_steps(file: &File, n_frames: usize) -> Hdf5Result<()> {
+    let group = file.create_group("VTKHDF/Steps")?;
+    group
+        .new_attr::<i64>()
+        .create("NSteps")?
+        .write_scalar(&(n_frames as i64))?;
+    group.create_group("PointDataOffsets")?;
+    group.create_group("CellDataOffsets")?;
     Ok(())
 }
 
@@ -322,20 +395,21 @@ impl TransferList {
         &self,
         dataset: &Dataset,
         first: usize,
-        columns: usize,
+        layout: &Rows,
         values: &[T],
     ) -> Hdf5Result<()> {
         let n = values.len();
+        let columns = layout.columns;
         // Without values the range is empty: it selects nothing, at no place.
         let rows = if n == 0 {
             0..0
         } else {
             first..first + n / columns
         };
-        let selection: Selection = if columns == 1 {
-            rows.into()
-        } else {
+        let selection: Selection = if layout.is_matrix {
             (rows, 0..columns).into()
+        } else {
+            rows.into()
         };
         let in_file = dataset.space()?.select(selection)?;
         let in_memory = Dataspace::try_new(n.max(1))?.select(0..n)?;

@@ -14,18 +14,19 @@
 //!   PointData/, CellData/    a dataset for each field: [points] or [points, components]
 //! ```
 //!
+//! Several frames: see [`ResultWriter`].
+//!
 //! Invariant: knows no equations and computes nothing; what it is given is what the file holds.
 
+mod frames;
 mod hdf;
 mod part;
+mod views;
 
+pub use frames::ResultWriter;
 pub use part::{ELEMENT_ID, Field, NODE_ID, PartData, Values};
 
-use crate::atomic::{
-    Unfinished, disk_error, prepare_directory, reserve_space, write_text_atomically,
-};
 use fem_mesh::{Comm, Result};
-use hdf::DataFile;
 use std::path::{Path, PathBuf};
 
 /// Name of the result file in the output directory.
@@ -73,74 +74,7 @@ pub fn write_results_with(
     part: &PartData,
     options: WriteOptions,
 ) -> Result<PathBuf> {
-    part.check(comm)?;
-    prepare_directory(comm, directory)?;
-    let path = directory.join(RESULTS_FILE);
-    let unfinished = comm.is_root().then(|| Unfinished::new(&path));
-    let name = unfinished
-        .as_ref()
-        .map_or_else(String::new, Unfinished::temporary_name);
-    let temporary = directory.join(comm.broadcast_text(name));
-    write_frame(comm, &temporary, part, options).map_err(|e| e.in_file(&path))?;
-    let published = match unfinished {
-        Some(file) => file.publish().and_then(|()| {
-            write_text_atomically(
-                &directory.join(SERIES_FILE),
-                &series(&[(RESULTS_FILE, 0.0)]),
-            )
-        }),
-        None => Ok(()),
-    };
-    comm.all_ok(published)?;
-    Ok(path)
-}
-
-/// Collective. Writes the whole file under its temporary name.
-fn write_frame(comm: &Comm, path: &Path, part: &PartData, options: WriteOptions) -> Result<()> {
-    let file = DataFile::create(comm, path, options)?;
-    let n_bytes = METADATA_BYTES + comm.sum_u64(part.n_bytes());
-    comm.all_ok(if comm.is_root() {
-        reserve_space(path, n_bytes).map_err(|e| disk_error(path, &e))
-    } else {
-        Ok(())
-    })?;
-    file.describe(comm, hdf::mark_as_vtkhdf)?;
-    file.put(
-        comm,
-        "VTKHDF/NumberOfPoints",
-        1,
-        &[part.points.len() as i64],
-    )?;
-    file.put(comm, "VTKHDF/NumberOfCells", 1, &[part.n_cells() as i64])?;
-    file.put(
-        comm,
-        "VTKHDF/NumberOfConnectivityIds",
-        1,
-        &[part.connectivity.len() as i64],
-    )?;
-    file.put(
-        comm,
-        "VTKHDF/Points",
-        3,
-        bytemuck::cast_slice::<[f64; 3], f64>(&part.points),
-    )?;
-    file.put(comm, "VTKHDF/Connectivity", 1, &part.connectivity)?;
-    file.put(comm, "VTKHDF/Offsets", 1, &part.offsets)?;
-    file.put(comm, "VTKHDF/Types", 1, &part.types)?;
-    for (group, fields) in [
-        ("PointData", &part.point_fields),
-        ("CellData", &part.cell_fields),
-    ] {
-        for field in fields {
-            let name = format!("VTKHDF/{group}/{}", field.name);
-            match &field.values {
-                Values::F64(values) => file.put(comm, &name, field.components, values)?,
-                Values::I64(values) => file.put(comm, &name, field.components, values)?,
-                Values::I32(values) => file.put(comm, &name, field.components, values)?,
-            }
-        }
-    }
-    file.close(comm)
+    frames::ResultWriter::create(comm, directory, part.clone(), 1, options)?.finish(comm)
 }
 
 /// Text of a series file: names, relative to it, and times of the frames.

@@ -71,6 +71,8 @@ const UNITS: &[(&str, &str)] = &[
     ("set.box.min", "m"),
     ("set.box.max", "m"),
     ("solver.tolerance", "1"),
+    ("amplitude.table", "time of the case, 1"),
+    ("step.time_period", "time of the case"),
     ("probe.at", "m"),
     ("check.expected", "of the field"),
     ("check.tolerance", "1"),
@@ -188,6 +190,7 @@ mod tests {
                         | Kind::Numbers(_)
                         | Kind::Field(_)
                         | Kind::Pairs
+                        | Kind::Points
                         | Kind::Vector(_)
                         | Kind::Displacement
                         | Kind::Bound

@@ -65,7 +65,6 @@ pub struct Nodes<'a> {
 
 /// A matrix with what it takes to solve for any number of right-hand sides.
 pub struct LinearSolver<'a> {
-    nodes: Nodes<'a>,
     options: &'a SolverOptions,
     matrix: Stored,
     /// Largest absolute row sum of the matrix.
@@ -106,7 +105,7 @@ impl<'a> LinearSolver<'a> {
     pub fn new(
         comm: &Comm,
         matrix: DistMatrix<3>,
-        nodes: Nodes<'a>,
+        nodes: Nodes,
         options: &'a SolverOptions,
         log: &mut Log,
     ) -> Result<Self> {
@@ -124,7 +123,6 @@ impl<'a> LinearSolver<'a> {
             require_memory(comm, &analysis)?;
             let factor = factorize(comm, &matrix, nodes, analysis, log)?;
             return Ok(LinearSolver {
-                nodes,
                 options,
                 matrix: Stored::Rows(matrix),
                 matrix_norm,
@@ -154,7 +152,6 @@ impl<'a> LinearSolver<'a> {
             }
         };
         Ok(LinearSolver {
-            nodes,
             options,
             matrix,
             matrix_norm,
@@ -169,7 +166,7 @@ impl<'a> LinearSolver<'a> {
         self.n_set_ups
     }
 
-    /// Collective. Solves A x = `rhs`, both on the owned degrees of freedom. Iterations start from `x`; close to the
+    /// Collective. Solves A x = `rhs`, both on the owned degrees of freedom. `nodes` are those of [`LinearSolver::new`]. Iterations start from `x`; close to the
     /// solution, as that of the load case before may be, they are fewer.
     ///
     /// # Errors
@@ -178,6 +175,7 @@ impl<'a> LinearSolver<'a> {
     pub fn solve_next(
         &mut self,
         comm: &Comm,
+        nodes: Nodes,
         rhs: &[f64],
         x: &mut [f64],
         log: &mut Log,
@@ -186,7 +184,7 @@ impl<'a> LinearSolver<'a> {
             Means::Factor(_) => self.solve_directly(comm, rhs, x, log)?,
             Means::Iterations(_) => match self.iterate(comm, rhs, x, log) {
                 Ok(solved) if solved.report.converged => solved,
-                failed => self.second_try(comm, rhs, x, failed, log)?,
+                failed => self.second_try(comm, nodes, (rhs, x), failed, log)?,
             },
         };
         self.require_meaning(comm, x, &solved.report)?;
@@ -296,8 +294,8 @@ impl<'a> LinearSolver<'a> {
     fn second_try(
         &mut self,
         comm: &Comm,
-        rhs: &[f64],
-        x: &mut [f64],
+        nodes: Nodes,
+        (rhs, x): (&[f64], &mut [f64]),
         failed: Result<Solved>,
         log: &mut Log,
     ) -> Result<Solved> {
@@ -321,7 +319,7 @@ impl<'a> LinearSolver<'a> {
             return failed;
         }
         let rows = slabs.to_rows(comm);
-        let Some(factor) = try_factor(comm, &rows, self.nodes, self.options, &why, log)? else {
+        let Some(factor) = try_factor(comm, &rows, nodes, self.options, &why, log)? else {
             return failed;
         };
         drop(rows);

@@ -10,10 +10,13 @@ use crate::assembly::{
 use crate::element::geometry::point_geometry;
 use crate::element::{MAX_NODES, Purpose, Tabulation};
 use crate::linalg::DistMatrix;
+use crate::links::Links;
 use crate::log::Log;
-use crate::model::Model;
+use crate::model::{Load, Model, Temperatures};
+use crate::post::stress::Deformation;
 use crate::post::{
-    NodalTensors, compute_nodal_tensors, internal_force, seen_strain, strain_energy, von_mises,
+    NodalTensors, compute_nodal_tensors, error_estimate, internal_force, relative_error,
+    seen_strain, strain_energy, von_mises,
 };
 use fem_io::case::SolverOptions;
 use fem_io::summary::{ResultSummary, SolverSummary, Summary};
@@ -40,9 +43,19 @@ pub struct Solution {
     pub solved: Solved,
     /// Totals and largest values over all ranks.
     pub totals: ResultSummary,
+    /// Energy norm of the estimated error of each owned cell; empty until [`Solution::estimate_errors`].
+    pub errors: Vec<f64>,
 }
 
 impl Solution {
+    /// Collective. Estimates the errors of the stresses.
+    pub fn estimate_errors(&mut self, comm: &Comm, model: &Model) {
+        let deformation = Deformation::new(model, &self.displacement);
+        self.errors = error_estimate(&deformation, &self.tensors);
+        let energy = self.totals.strain_energy;
+        self.totals.error_estimate = relative_error(comm, &self.errors, energy);
+    }
+
     /// Enters the solution into the summary of its run.
     pub fn describe(&self, summary: &mut Summary) {
         let solved = &self.solved;
@@ -66,6 +79,7 @@ impl Solution {
 /// The linear system of this rank's rows.
 struct System {
     rows: BlockRows,
+    slabs: Slabs,
     /// Constraints between degrees of freedom, if there are any.
     elimination: Option<Elimination>,
     /// Right-hand side after elimination of the prescribed displacements, N.
@@ -74,11 +88,116 @@ struct System {
     external: Vec<f64>,
 }
 
-/// Collective. Solves the model. A solution that missed the tolerance is returned as well: see
-/// `solved.report.converged`.
+/// Solves one model for one frame after another; sets up anew only where the matrix has changed.
+pub struct LinearStatics<'a> {
+    options: &'a SolverOptions,
+    ready: Option<Ready<'a>>,
+    n_set_ups: usize,
+}
+
+/// A matrix that has been set up, and what it depends on.
+struct Ready<'a> {
+    solver: LinearSolver<'a>,
+    slabs: Slabs,
+    elimination: Option<Elimination>,
+    dependent: Vec<u32>,
+    rotations: Vec<u32>,
+    fixed: Vec<u32>,
+    links: Links,
+    /// If the stiffness depends on them.
+    temperatures: Option<Temperatures>,
+    /// The last solution at the owned degrees of freedom, before those that follow others are set, m.
+    independent: Vec<f64>,
+}
+
+impl<'a> LinearStatics<'a> {
+    /// Nothing is set up yet.
+    pub fn new(options: &'a SolverOptions) -> Self {
+        LinearStatics {
+            options,
+            ready: None,
+            n_set_ups: 0,
+        }
+    }
+
+    /// How many matrices have been set up.
+    pub fn n_set_ups(&self) -> usize {
+        self.n_set_ups
+    }
+
+    /// Collective. Solves the model as it is. Between calls only what a frame changes may change: prescribed values,
+    /// loads, temperatures, links. A solution that missed the tolerance is returned as well: see
+    /// `solved.report.converged`.
+    ///
+    /// # Errors
+    /// Inverted elements, a matrix that is not positive definite, too little memory.
+    pub fn solve(
+        &mut self,
+        comm: &Comm,
+        model: &Model,
+        halo: &Halo,
+        log: &mut Log,
+    ) -> Result<Solution> {
+        if self.n_set_ups == 0 {
+            warn_of_distortion(comm, &model.mesh, log);
+        }
+        let fits = self.ready.as_ref().is_some_and(|ready| ready.fits(model));
+        let (rhs, external) = if comm.any(!fits) {
+            // The old matrix goes before the new one comes.
+            self.ready = None;
+            let (ready, rhs, external) = set_up(comm, model, self.options, log)?;
+            self.n_set_ups += 1;
+            self.ready = Some(ready);
+            (rhs, external)
+        } else {
+            let ready = self.ready.as_ref();
+            log.phase("assemble", "loads", |_| {
+                ready.map_or_else(Default::default, |r| r.next_load(comm, model, halo))
+            })
+        };
+        let Some(ready) = &mut self.ready else {
+            unreachable!("it has just been set up")
+        };
+        let nodes = Nodes {
+            mesh: &model.mesh,
+            fixed: &model.fixed,
+            dependent: &ready.dependent,
+            rotations: &ready.rotations,
+        };
+        let x = &mut ready.independent;
+        let solved = ready.solver.solve_next(comm, nodes, &rhs, x, log)?;
+        warn_of_precision(&solved, self.options, log);
+        let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
+        displacement[..rhs.len()].copy_from_slice(x);
+        let elimination = ready.elimination.as_ref();
+        let solution = log.phase("recover", "strains, stresses, reactions", |_| {
+            recover(
+                comm,
+                model,
+                halo,
+                solved,
+                displacement,
+                &external,
+                elimination,
+            )
+        });
+        warn_of_hourglasses(comm, model, &solution.displacement, log);
+        let balance = solution.totals.balance_error;
+        let is_solved = solution.solved.report.converged;
+        if is_solved && balance > BALANCE_LIMIT.max(100.0 * self.options.tolerance) {
+            log.warn(format!(
+                "loads and reactions do not balance: error {balance:.1e}; digits are lost, as by coordinates far from \
+                 the origin or extreme ratios of stiffness"
+            ));
+        }
+        Ok(solution)
+    }
+}
+
+/// Collective. Solves the model once: see [`LinearStatics::solve`].
 ///
 /// # Errors
-/// Inverted elements, a matrix that is not positive definite, too little memory.
+/// As [`LinearStatics::solve`].
 pub fn solve(
     comm: &Comm,
     model: &Model,
@@ -86,9 +205,19 @@ pub fn solve(
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solution> {
-    warn_of_distortion(comm, &model.mesh, log);
+    LinearStatics::new(options).solve(comm, model, halo, log)
+}
+
+/// Collective. Assembles the matrix and sets up its solver; with the right-hand side and the force of the loads.
+fn set_up<'a>(
+    comm: &Comm,
+    model: &Model,
+    options: &'a SolverOptions,
+    log: &mut Log,
+) -> Result<(Ready<'a>, Vec<f64>, Vec<f64>)> {
     let System {
         rows,
+        slabs,
         elimination,
         rhs,
         external,
@@ -101,39 +230,88 @@ pub fn solve(
         .as_ref()
         .map_or_else(Vec::new, Elimination::dependent);
     let rotations = owned_rotations(model);
-    let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
-    let free = &mut displacement[..rhs.len()];
     let nodes = Nodes {
         mesh: &model.mesh,
         fixed: &model.fixed,
         dependent: &dependent,
         rotations: &rotations,
     };
-    let solved =
-        LinearSolver::new(comm, matrix, nodes, options, log)?.solve_next(comm, &rhs, free, log)?;
-    warn_of_precision(&solved, options, log);
-    let solution = log.phase("recover", "strains, stresses, reactions", |_| {
-        let elimination = elimination.as_ref();
-        recover(
-            comm,
-            model,
-            halo,
-            solved,
-            displacement,
-            &external,
-            elimination,
-        )
-    });
-    warn_of_hourglasses(comm, model, &solution.displacement, log);
-    let balance = solution.totals.balance_error;
-    let is_solved = solution.solved.report.converged;
-    if is_solved && balance > BALANCE_LIMIT.max(100.0 * options.tolerance) {
-        log.warn(format!(
-            "loads and reactions do not balance: error {balance:.1e}; digits are lost, as by coordinates far from the \
-             origin or extreme ratios of stiffness"
-        ));
+    let solver = LinearSolver::new(comm, matrix, nodes, options, log)?;
+    let ready = Ready {
+        solver,
+        slabs,
+        elimination,
+        dependent,
+        rotations,
+        fixed: model.fixed.iter().map(|(dof, _)| *dof).collect(),
+        links: model.links.clone(),
+        temperatures: stiffness_temperatures(model).cloned(),
+        independent: vec![0.0; rhs.len()],
+    };
+    Ok((ready, rhs, external))
+}
+
+/// The temperatures, if the stiffness depends on them.
+fn stiffness_temperatures(model: &Model) -> Option<&Temperatures> {
+    let is_constant = (model.materials.iter()).all(|m| m.law.has_constant_stiffness());
+    model.temperatures.as_ref().filter(|_| !is_constant)
+}
+
+impl Ready<'_> {
+    /// Whether the matrix is that of the model.
+    fn fits(&self, model: &Model) -> bool {
+        let fixed = model.fixed.iter().map(|(dof, _)| dof);
+        let changes = |load: &Load| matches!(load, Load::TemperatureChange { .. });
+        let is_constant = (model.materials.iter()).all(|m| m.law.has_constant_stiffness());
+        self.fixed.iter().eq(fixed)
+            && self.links == model.links
+            && (is_constant || !model.loads.iter().any(changes))
+            && same_temperatures(self.temperatures.as_ref(), stiffness_temperatures(model))
     }
-    Ok(solution)
+
+    /// Collective. Right-hand side and force of the loads of a frame for which the matrix holds: what is missing to
+    /// equilibrium when only what is prescribed moves. In place of the prescribed displacements stand zeros.
+    fn next_load(&self, comm: &Comm, model: &Model, halo: &Halo) -> (Vec<f64>, Vec<f64>) {
+        let external = external_force(model, &self.slabs);
+        let n_owned = external.len();
+        let mut prescribed = vec![0.0; 3 * model.mesh.nodes.n_local()];
+        for &(dof, value) in &model.fixed {
+            prescribed[dof as usize] = value;
+        }
+        let (owned, ghosts) = prescribed.split_at_mut(n_owned);
+        if let Some(elimination) = &self.elimination {
+            elimination.expand(comm, owned);
+        }
+        halo.forward(comm, owned, ghosts, 3);
+        let internal = internal_force(model, &prescribed);
+        let mut rhs: Vec<f64> = (external.iter().zip(&internal))
+            .map(|(external, internal)| external - internal)
+            .collect();
+        if let Some(elimination) = &self.elimination {
+            elimination.gather(comm, &mut rhs);
+        }
+        let fixed = model.fixed.iter().map(|(dof, _)| *dof);
+        for dof in fixed.chain(self.dependent.iter().copied()) {
+            if let Some(entry) = rhs.get_mut(dof as usize) {
+                *entry = 0.0;
+            }
+        }
+        (rhs, external)
+    }
+}
+
+/// Whether two fields of temperature are the same; places without one are.
+fn same_temperatures(a: Option<&Temperatures>, b: Option<&Temperatures>) -> bool {
+    let same = |a: &[f64], b: &[f64]| {
+        a.iter()
+            .map(|v| v.to_bits())
+            .eq(b.iter().map(|v| v.to_bits()))
+    };
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => same(&a.initial, &b.initial) && same(&a.current, &b.current),
+        _ => false,
+    }
 }
 
 /// Collective. A warning about second-order elements that are folded at a node: the quadrature points, where a negative
@@ -219,6 +397,7 @@ fn assemble(comm: &Comm, model: &Model) -> Result<System> {
     };
     Ok(System {
         rows,
+        slabs: slabs.clone(),
         elimination,
         rhs,
         external,
@@ -304,6 +483,7 @@ fn recover(
         tensors,
         solved,
         totals,
+        errors: Vec::new(),
     }
 }
 

@@ -3,7 +3,8 @@
 //! What goes in: the model. What comes out: three force components a node, N. Contributions of ghost cells are
 //! computed here too, so nothing is communicated; what falls on ghost nodes is left to their owners.
 //!
-//! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells); no lumping.
+//! Invariant: consistent nodal forces by quadrature (body forces and pressures exact on curved cells, but for the body forces
+//! of reduced elements); no lumping.
 
 use super::slabs::Slabs;
 use crate::conditions::{Conditions, PointLaw};
@@ -15,6 +16,7 @@ use crate::element::geometry::{
 use crate::element::{GeneralElement, MAX_NODES, Purpose, Tabulation};
 use crate::material::Isotropic;
 use crate::model::{Load, Model};
+use fem_io::case::Formulation;
 use fem_mesh::{CellFace, LocalMesh};
 
 /// Forces of all loads but those that strain the material on the owned nodes, 3 a node, N. `slabs` divides the owned nodes
@@ -50,13 +52,13 @@ pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
                 }
             }
             Load::BodyForce { cells, body_force } => {
-                add_cell_force(mesh, slabs, cells, &mut force, |_, _| *body_force);
+                add_cell_force(model, slabs, cells, &mut force, |_, _| *body_force);
             }
             Load::Gravity {
                 cells,
                 acceleration,
             } => {
-                add_cell_force(mesh, slabs, cells, &mut force, |cell, _| {
+                add_cell_force(model, slabs, cells, &mut force, |cell, _| {
                     acceleration.map(|g| density(cell) * g)
                 });
             }
@@ -66,7 +68,7 @@ pub fn external_force(model: &Model, slabs: &Slabs) -> Vec<f64> {
                 axis,
                 omega,
             } => {
-                add_cell_force(mesh, slabs, cells, &mut force, |cell, point| {
+                add_cell_force(model, slabs, cells, &mut force, |cell, point| {
                     let arm = [0, 1, 2].map(|i| point.x()[i] - origin[i]);
                     let along = dot(arm, *axis);
                     [0, 1, 2].map(|i| density(cell) * omega * omega * (arm[i] - along * axis[i]))
@@ -242,16 +244,22 @@ impl CellPoint<'_> {
     }
 }
 
-/// Adds a force per volume `f(cell, point)` on `cells` to the owned nodes.
+/// Adds a force per volume `f(cell, point)` on `cells` to the owned nodes. Elements of reduced integration are integrated
+/// at the points of their stiffness, as CalculiX does; the others exactly.
 fn add_cell_force(
-    mesh: &LocalMesh,
+    model: &Model,
     slabs: &Slabs,
     cells: &[u32],
     force: &mut [[f64; 3]],
     f: impl Fn(usize, CellPoint) -> [f64; 3] + Sync,
 ) {
+    let mesh = &model.mesh;
     add_by_cells(mesh, slabs, cells, force, |cell, coords, nodal| {
-        let table = Tabulation::of(mesh.cells.types[cell], Purpose::Load);
+        let purpose = match model.cell_formulation[cell] {
+            Formulation::Reduced => Purpose::Reduced,
+            _ => Purpose::Load,
+        };
+        let table = Tabulation::of(mesh.cells.types[cell], purpose);
         for (q, point) in table.points.iter().enumerate() {
             let jac = jacobian(coords, table.grad(q));
             let volume = point.weight * determinant(&jac, &cofactors(&jac));

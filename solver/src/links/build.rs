@@ -236,6 +236,11 @@ impl Preparation {
         Ok((local.map(|node| node as u32).collect(), rotations.len()))
     }
 
+    /// Axes of the local nodes whose prescribed values are in a local system.
+    pub fn axes(&self) -> &BTreeMap<u32, Frame> {
+        &self.frames
+    }
+
     /// Nodal forces of `loads` turned from local axes to global ones.
     pub fn turn_forces(&self, loads: Vec<crate::model::Load>) -> Vec<crate::model::Load> {
         super::frames::turn_forces(self, loads)

@@ -5,15 +5,19 @@
 //!
 //! Invariant: reads the model and the displacement, changes neither; writes no file.
 
+pub mod error_estimate;
 pub mod hourglass;
 pub mod internal_force;
 pub mod invariants;
 pub mod nodal;
+pub mod points;
 pub mod probe;
+pub mod section;
 pub mod stress;
 #[cfg(test)]
 mod test_fields;
 
+pub use error_estimate::{error_estimate, relative_error};
 pub use hourglass::seen_strain;
 pub use internal_force::{internal_force, strain_energy};
 pub use invariants::{principal, von_mises};

@@ -9,7 +9,7 @@ use crate::assembly::Slabs;
 use crate::conditions::{CellConditions, Conditions, PointLaw};
 use crate::element::formulation::{is_plain, recovery_rule, rule};
 use crate::element::general::{Element, MAX_POINTS};
-use crate::element::geometry::{cofactors, determinant, dot, interpolate, jacobian};
+use crate::element::geometry::{cofactors, determinant, dot, jacobian};
 use crate::element::{Formulation, GeneralElement, MAX_NODES, Tabulation};
 use crate::material::Isotropic;
 use crate::model::Model;
@@ -151,31 +151,6 @@ impl<'a> Deformation<'a> {
         into.extend((0..table.n_points()).map(stress));
     }
 
-    /// All that is known at the points of [`Deformation::integration_strains`], appended to `into`.
-    pub fn point_values(&self, cell: usize, into: &mut Vec<PointValues>) {
-        let (cell_type, formulation) = self.element_of(cell);
-        let table = Tabulation::of(cell_type, rule(formulation));
-        let motion = self.gather(cell);
-        let mut strains = Vec::with_capacity(table.n_points());
-        self.integration_strains(cell, &mut strains);
-        let general = self.general(cell);
-        let laws = self.conditions.of_cell(cell);
-        for (q, (strain, law)) in strains.into_iter().zip(laws.at_points(table)).enumerate() {
-            let volume = match &general {
-                Some(general) => general.element.volumes()[q],
-                None => table.points[q].weight * motion.at(table.grad(q)).det_jac,
-            };
-            into.push(PointValues {
-                x: interpolate(&motion.x, table.shape(q)),
-                volume,
-                strain,
-                elastic_strain: law.elastic_strain(&strain),
-                stress: law.stress(&strain),
-                energy: law.energy(&strain),
-            });
-        }
-    }
-
     /// Stresses, Pa, at the recovery points of a cell, as [`Deformation::recovery_strains`].
     pub fn recovery_stresses(&self, cell: usize) -> ([[f64; 6]; MAX_RECOVERY_POINTS], usize) {
         if let Some(general) = self.general(cell) {
@@ -256,23 +231,6 @@ impl GeneralCell {
 pub struct CellMotion {
     x: [[f64; 3]; MAX_NODES],
     u: [[f64; 3]; MAX_NODES],
-}
-
-/// All that is known at an integration point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PointValues {
-    /// Coordinates, m.
-    pub x: [f64; 3],
-    /// Volume that the point stands for, m3.
-    pub volume: f64,
-    /// Total strain, engineering shears.
-    pub strain: [f64; 6],
-    /// Total strain less thermal and initial strain.
-    pub elastic_strain: [f64; 6],
-    /// Stress, Pa.
-    pub stress: [f64; 6],
-    /// Strain energy per volume, J/m3.
-    pub energy: f64,
 }
 
 /// Deformation and geometry at a point of a cell.

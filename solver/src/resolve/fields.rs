@@ -52,6 +52,7 @@ pub(super) fn temperatures(
         current: vec![f64::NAN; n_nodes],
     };
     for input in &case.temperatures {
+        let before = (input.share < 1.0).then(|| temperatures.current.clone());
         let values = if input.initial {
             &mut temperatures.initial
         } else {
@@ -68,6 +69,9 @@ pub(super) fn temperatures(
                 check_found(comm, case, input, given, found)?;
             }
         }
+        if let Some(before) = before {
+            go_part_of_the_way(&mut temperatures, &before, input.share);
+        }
     }
     // A ghost can belong to a set through cells that are not on this rank.
     let halo = Halo::new(comm, &names.mesh.nodes);
@@ -76,6 +80,19 @@ pub(super) fn temperatures(
         halo.forward(comm, owned, ghosts, 1);
     }
     Ok(Some(temperatures))
+}
+
+/// Takes the current temperatures that a table has changed back to a share of the way from `before`, or from the initial
+/// ones where there were none.
+fn go_part_of_the_way(temperatures: &mut Temperatures, before: &[f64], share: f64) {
+    let initial = &temperatures.initial;
+    let nodes = temperatures.current.iter_mut().zip(before).zip(initial);
+    for ((current, &before), &initial) in nodes {
+        if current.to_bits() != before.to_bits() {
+            let from = if before.is_nan() { initial } else { before };
+            *current = from + (*current - from) * share;
+        }
+    }
 }
 
 /// Sets the values of the owned nodes among those given by number; returns the numbers found.

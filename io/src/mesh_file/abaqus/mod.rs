@@ -40,6 +40,8 @@ pub(crate) struct DeckParts {
     /// The *ELEMENT cards.
     pub(crate) elements: Vec<ElementCard>,
     pub(crate) names: SetNames,
+    /// Name of the one instance, if there are parts.
+    pub(crate) instance: Option<String>,
 }
 
 /// One *ELEMENT card.
@@ -61,6 +63,7 @@ pub(crate) fn read_deck(path: &Path, bytes: &[u8]) -> Result<DeckParts> {
         cards: reader.cards.unwrap_or_default(),
         elements: reader.elements,
         names: reader.names,
+        instance: reader.instance,
     })
 }
 

@@ -114,7 +114,7 @@ fn one_set_up_serves_all_load_cases() {
                 let rhs = load(&model, direction);
                 let mut x = vec![0.0; rhs.len()];
                 let solved = solver
-                    .solve_next(comm, &rhs, &mut x, &mut log)
+                    .solve_next(comm, nodes, &rhs, &mut x, &mut log)
                     .expect("it is solved");
                 assert!(solved.report.converged && solved.report.true_residual <= 1e-8);
 
@@ -122,7 +122,7 @@ fn one_set_up_serves_all_load_cases() {
                 let mut alone = vec![0.0; rhs.len()];
                 LinearSolver::new(comm, matrix, nodes, &options, &mut Log::new(false))
                     .expect("definite")
-                    .solve_next(comm, &rhs, &mut alone, &mut log)
+                    .solve_next(comm, nodes, &rhs, &mut alone, &mut log)
                     .expect("it is solved");
                 // The order of elimination is not the same if other threads of this process ask METIS for one.
                 let error = x.iter().zip(&alone).map(|(x, y)| (x - y).abs());
@@ -159,7 +159,7 @@ fn a_start_near_the_solution_saves_iterations() {
         let mut x = vec![0.0; 3 * model.mesh.nodes.n_owned()];
         let mut iterations = |force: f64| {
             let rhs = load(&model, [0.0, 0.0, force]);
-            let solved = solver.solve_next(comm, &rhs, &mut x, &mut log);
+            let solved = solver.solve_next(comm, nodes, &rhs, &mut x, &mut log);
             solved.expect("it is solved").report.iterations
         };
         let (first, same, near) = (iterations(1.0), iterations(1.0), iterations(1.001));
@@ -191,7 +191,7 @@ fn auto_factorizes_where_iterations_fail_and_stays_with_the_factor() {
             let rhs = load(&model, [f64::from(round), 0.0, 1.0]);
             let mut x = vec![0.0; rhs.len()];
             let solved = solver
-                .solve_next(comm, &rhs, &mut x, &mut log)
+                .solve_next(comm, nodes, &rhs, &mut x, &mut log)
                 .expect("it is solved");
             assert!(solved.report.converged && solved.report.true_residual < 1e-12);
             assert_eq!(solved.method, "direct");
@@ -236,7 +236,7 @@ fn solve(
     let rhs = load(&model, [1.0, 0.3, -0.2]);
     let mut x = vec![0.0; rhs.len()];
     let mut solver = LinearSolver::new(comm, matrix, nodes, options, &mut log)?;
-    let solved = solver.solve_next(comm, &rhs, &mut x, &mut log)?;
+    let solved = solver.solve_next(comm, nodes, &rhs, &mut x, &mut log)?;
     let mut r = vec![0.0; rhs.len()];
     solver.matrix.operator().apply(comm, &x, &mut r);
     let norm = |v: &[f64]| comm.sum(v.iter().map(|v| v * v).sum::<f64>()).sqrt();
