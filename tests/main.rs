@@ -11,5 +11,6 @@ mod elements;
 mod materials;
 mod patch;
 mod ranks;
+mod steps;
 mod tidy;
 mod viewers;

@@ -95,7 +95,7 @@ pub fn check_against_sets(case: &Case, sets: &SetCatalog) -> Result<Vec<String>>
     check_links(case, sets)?;
     for print in &case.prints {
         let purpose = match print.kind {
-            PrintKind::Nodes => SetUse::NodalForce,
+            PrintKind::Nodes => SetUse::Temperature,
             PrintKind::Elements => SetUse::BodyLoad,
             PrintKind::Section => SetUse::SurfaceLoad,
         };

@@ -111,7 +111,7 @@ fn of_nodes(
     let mesh = &model.mesh;
     let nodes = resolved
         .names()
-        .nodes(std::slice::from_ref(&print.set), SetUse::NodalForce);
+        .nodes(std::slice::from_ref(&print.set), SetUse::Temperature);
     let owned = nodes
         .into_iter()
         .filter(|&node| (node as usize) < mesh.nodes.n_owned());

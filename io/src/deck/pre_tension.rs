@@ -1,8 +1,9 @@
 //! *PRE-TENSION SECTION: a cut through solids whose sides are held together by one degree of freedom.
 //!
 //! The nodes of the surface are doubled: the elements of the surface keep theirs, those on the other side get new ones.
-//! For each pair, new minus old displacement is the normal times the displacement x of the node of the section, so that a
-//! force on that node pulls the sides together, and its displacement is how much is cut out. Source: CalculiX CrunchiX
+//! For each pair, old minus new displacement is the normal times the displacement x of the node of the section: where the
+//! normal points out of the elements of the surface, a positive force on that node pulls the sides together, and its
+//! displacement is how much they overlap. Source: CalculiX CrunchiX
 //! user's manual, *PRE-TENSION SECTION.
 //!
 //! Invariant: changes node numbers of elements and adds nodes, nothing else of the mesh.
@@ -38,7 +39,7 @@ impl Reader {
                 };
                 let mut terms = vec![term(*new, component, 1.0), term(*old, component, -1.0)];
                 if along != 0.0 {
-                    terms.push(term(node, "x", -along));
+                    terms.push(term(node, "x", along));
                 }
                 toml.table("[[equation]]", place);
                 toml.key("terms", list(terms.into_iter()));

@@ -3,7 +3,8 @@
 //! Invariant: sees the file only as a reader does, through the names of its datasets.
 
 use super::{
-    Field, PartData, RESULTS_FILE, SERIES_FILE, WriteOptions, write_results, write_results_with,
+    Field, PartData, RESULTS_FILE, ResultWriter, SERIES_FILE, WriteOptions, write_results,
+    write_results_with,
 };
 use fem_mesh::comm::run_threads;
 use fem_mesh::{CellType, Comm, ErrorKind};
@@ -262,4 +263,94 @@ fn a_failure_to_publish_leaves_no_temporary() {
         assert!(error.file().unwrap().ends_with(RESULTS_FILE));
     });
     assert_eq!(names_in(directory.path()), [RESULTS_FILE]);
+}
+
+/// Value of component k of the displacement of point p of a rank in a frame.
+fn moved(rank: usize, frame: usize, k: usize) -> f64 {
+    (1000 * frame + 100 * rank + k) as f64
+}
+
+fn write_frames(comm: &Comm, directory: &Path, times: &[f64]) {
+    let mut part = part_of(comm.rank());
+    part.point_fields.retain(|field| field.name == "node_id");
+    let n_values = 3 * part.points.len();
+    let n_cells = part.n_cells();
+    let options = WriteOptions {
+        max_piece_bytes: 40,
+        ..WriteOptions::default()
+    };
+    let mut writer = ResultWriter::create(comm, directory, part, times.len(), options).unwrap();
+    for (frame, &time) in times.iter().enumerate() {
+        let values = (0..n_values).map(|k| moved(comm.rank(), frame, k));
+        let on_points = vec![Field::f64("displacement", 3, values.collect())];
+        let on_cells = vec![Field::f64("error_estimate", 1, vec![time; n_cells])];
+        writer.write_frame(comm, time, on_points, on_cells).unwrap();
+    }
+    writer.finish(comm).unwrap();
+}
+
+#[test]
+fn frames_stand_one_after_the_other_and_views_show_each() {
+    let times = [0.5, 1.0, 4.0];
+    for n in 1..=4 {
+        let directory = tempfile::tempdir().unwrap();
+        run_threads(n, |comm| write_frames(comm, directory.path(), &times));
+        let of_frame = |frame: usize| {
+            all(n, |r, p| {
+                (0..3 * p.points.len())
+                    .map(|k| moved(r, frame, k))
+                    .collect()
+            })
+        };
+        let n_points = all(n, |_, p| p.points).len();
+        let n_cells = all(n, |_, p| p.types).len();
+        let file = File::open(directory.path().join(RESULTS_FILE)).unwrap();
+        let version = file.group("VTKHDF").unwrap().attr("Version").unwrap();
+        assert_eq!(version.read_raw::<i64>().unwrap(), [2, 0]);
+        let frames: Vec<f64> = (0..3).flat_map(of_frame).collect();
+        assert_eq!(read::<f64>(&file, "PointData/displacement"), frames);
+        assert_eq!(read::<i64>(&file, "PointData/node_id").len(), n_points);
+        assert_eq!(read::<f64>(&file, "Steps/Values"), times);
+        for (name, rows) in [
+            ("PointDataOffsets/displacement", n_points),
+            ("PointDataOffsets/node_id", 0),
+            ("CellDataOffsets/error_estimate", n_cells),
+            ("CellDataOffsets/rank", 0),
+            ("PartOffsets", 0),
+            ("PointOffsets", 0),
+        ] {
+            let expected = [0, rows as i64, 2 * rows as i64];
+            assert_eq!(
+                read::<i64>(&file, &format!("Steps/{name}")),
+                expected,
+                "{name}"
+            );
+        }
+        assert_eq!(read::<i64>(&file, "Steps/NumberOfParts"), [n as i64; 3]);
+        let offsets = file.dataset("VTKHDF/Steps/CellOffsets").unwrap();
+        assert_eq!(offsets.shape(), [3, 1]);
+        drop((file, version, offsets));
+        if n_points == 0 {
+            continue;
+        }
+        for (frame, &time) in times.iter().enumerate() {
+            let view =
+                File::open(directory.path().join(format!("results.{frame:06}.hdf"))).unwrap();
+            let shown = view.dataset("VTKHDF/PointData/displacement").unwrap();
+            assert_eq!(shown.shape(), [n_points, 3]);
+            assert_eq!(shown.read_raw::<f64>().unwrap(), of_frame(frame));
+            assert_eq!(
+                read::<f64>(&view, "CellData/error_estimate"),
+                vec![time; n_cells]
+            );
+            assert_eq!(read::<i64>(&view, "NumberOfPoints").len(), n);
+            assert_eq!(read::<f64>(&view, "FieldData/TimeValue"), [time]);
+        }
+        let series = fs::read_to_string(directory.path().join(SERIES_FILE)).unwrap();
+        let series: serde_json::Value = serde_json::from_str(&series).unwrap();
+        assert_eq!(
+            series["files"][2],
+            serde_json::json!({ "name": "results.000002.hdf", "time": 4.0 })
+        );
+    }
 }

@@ -67,12 +67,24 @@ pub struct Nodes<'a> {
 pub struct LinearSolver<'a> {
     options: &'a SolverOptions,
     matrix: Stored,
-    /// Largest absolute row sum of the matrix.
+    /// Largest absolute row sum of the stored matrix.
     matrix_norm: f64,
+    /// The power of two by which the matrix was divided so that single precision can hold it, as right-hand sides are.
+    unit: f64,
     means: Means,
     /// Why this method.
     reason: String,
     n_set_ups: usize,
+}
+
+/// By what a matrix of that norm is divided: 1, unless its numbers are near the ends of single precision.
+fn unit_of(matrix_norm: f64) -> f64 {
+    const ROOM: std::ops::RangeInclusive<f64> = 1e-20..=1e20;
+    if ROOM.contains(&matrix_norm) {
+        1.0
+    } else {
+        vector::power_of_two(matrix_norm)
+    }
 }
 
 /// The matrix: in slabs, for many products, once nobody needs its rows any more.
@@ -104,14 +116,19 @@ impl<'a> LinearSolver<'a> {
     /// A matrix that is not positive definite, or with numbers that are not finite; too little memory.
     pub fn new(
         comm: &Comm,
-        matrix: DistMatrix<3>,
+        mut matrix: DistMatrix<3>,
         nodes: Nodes,
         options: &'a SolverOptions,
         log: &mut Log,
     ) -> Result<Self> {
-        let matrix_norm = matrix.norm_inf(comm);
+        let mut matrix_norm = matrix.norm_inf(comm);
         if !matrix_norm.is_finite() {
             return Err(describe_not_finite(comm, &matrix, nodes));
+        }
+        let unit = unit_of(matrix_norm);
+        if unit != 1.0 {
+            matrix.scale(1.0 / unit);
+            matrix_norm /= unit;
         }
         let n_dofs = 3 * matrix.map().n_global();
         let is_direct = options.method == Method::Direct
@@ -126,6 +143,7 @@ impl<'a> LinearSolver<'a> {
                 options,
                 matrix: Stored::Rows(matrix),
                 matrix_norm,
+                unit,
                 means: Means::Factor(factor),
                 reason,
                 n_set_ups: 1,
@@ -155,6 +173,7 @@ impl<'a> LinearSolver<'a> {
             options,
             matrix,
             matrix_norm,
+            unit,
             means,
             reason,
             n_set_ups,
@@ -166,8 +185,8 @@ impl<'a> LinearSolver<'a> {
         self.n_set_ups
     }
 
-    /// Collective. Solves A x = `rhs`, both on the owned degrees of freedom. `nodes` are those of [`LinearSolver::new`]. Iterations start from `x`; close to the
-    /// solution, as that of the load case before may be, they are fewer.
+    /// Collective. Solves A x = `rhs`, both on the owned degrees of freedom. `nodes` are those of [`LinearSolver::new`].
+    /// Iterations start from `x`; close to the solution, as that of the load case before may be, they are fewer.
     ///
     /// # Errors
     /// A matrix that is not positive definite or nearly singular, numbers that are not finite, too little memory. Missing
@@ -180,6 +199,13 @@ impl<'a> LinearSolver<'a> {
         x: &mut [f64],
         log: &mut Log,
     ) -> Result<Solved> {
+        let scaled: Vec<f64>;
+        let rhs = if self.unit == 1.0 {
+            rhs
+        } else {
+            scaled = rhs.iter().map(|f| f / self.unit).collect();
+            &scaled
+        };
         let solved = match &self.means {
             Means::Factor(_) => self.solve_directly(comm, rhs, x, log)?,
             Means::Iterations(_) => match self.iterate(comm, rhs, x, log) {
@@ -196,7 +222,8 @@ impl<'a> LinearSolver<'a> {
     /// speak of.
     fn require_meaning(&self, comm: &Comm, x: &[f64], report: &SolveReport) -> Result<()> {
         let advice = "look for parts that hang together at an edge or a point only, nearly free parts, extreme ratios \
-                      of stiffness, and very thin or flat elements";
+                      of stiffness, Poisson's ratios near 0.5, very thin or flat elements, and numbers whose units do not \
+                      fit together";
         let residual = report.true_residual;
         if !residual.is_finite() {
             let what =
@@ -211,7 +238,7 @@ impl<'a> LinearSolver<'a> {
         let largest_energy = self.matrix_norm * vector::dot(comm, x, x);
         if report.backward_error <= ROUNDING_LEVEL || energy <= NO_ENERGY * largest_energy {
             let what = format!(
-                "the system is nearly singular: something moves without resistance, and the best solution in double \
+                "the system is nearly singular: something moves with next to no resistance, and the best solution in double \
                  precision has a relative residual of {residual:.1e}"
             );
             return Err(Error::model(what).advice(advice));

@@ -34,6 +34,9 @@ pub struct Solution {
     pub displacement: Vec<f64>,
     /// Reaction force, N, 3 a local node; 0 where the displacement is free.
     pub reaction: Vec<f64>,
+    /// Force of constraints between nodes on each, N (moment on a rotation node, N m), 3 a local node; empty in a model
+    /// without such constraints.
+    pub constraint_force: Vec<f64>,
     /// Strain and stress at the local nodes.
     pub tensors: NodalTensors,
     /// How the system was solved.
@@ -425,11 +428,19 @@ fn recover(
     let mut residual: Vec<f64> = (internal.iter().zip(external))
         .map(|(internal, external)| internal - external)
         .collect();
-    let constraint_sum = elimination.map(|elimination| {
-        let sum = constraint_forces(comm, model, &residual, &mut reaction);
+    let mut constraint_force = Vec::new();
+    if let Some(elimination) = elimination {
+        support_forces(model, &residual, &mut reaction);
+        constraint_force = residual.clone();
         elimination.gather(comm, &mut residual);
-        sum
-    });
+        // What has gone to other degrees of freedom; that against the ground is reaction.
+        for (dof, force) in constraint_force.iter_mut().enumerate() {
+            *force -= residual[dof] + reaction[dof];
+        }
+        constraint_force.resize(displacement.len(), 0.0);
+        let (owned, ghosts) = constraint_force.split_at_mut(n_owned);
+        halo.forward(comm, owned, ghosts, 3);
+    }
     for dof in model
         .fixed
         .iter()
@@ -449,6 +460,7 @@ fn recover(
     let rotations = owned_rotations(model);
     let sum = |values: &[f64]| sum_of_nodes(comm, &without(&rotations, values));
     let (load_sum, reaction_sum) = (sum(external), sum(&reaction[..n_owned]));
+    let constraint_sum = elimination.map(|_| sum(&constraint_force[..n_owned]));
     let magnitudes = [external, &reaction[..n_owned]].map(|forces| without(&rotations, forces));
     let moved = without(&rotations, &displacement[..n_owned]);
     let all_forces = [0, 1, 2].map(|i| {
@@ -467,6 +479,7 @@ fn recover(
     Solution {
         displacement,
         reaction,
+        constraint_force,
         tensors,
         solved,
         totals,
@@ -498,40 +511,25 @@ fn without<'a>(rotations: &[u32], values: &'a [f64]) -> Cow<'a, [f64]> {
     Cow::Owned(values)
 }
 
-/// Collective. The sum over all ranks of the forces of constraints between nodes, given what is missing to equilibrium at
-/// the owned degrees of freedom. The forces of those that hold a node against the ground are its `reaction`.
-fn constraint_forces(
-    comm: &Comm,
-    model: &Model,
-    residual: &[f64],
-    reaction: &mut [f64],
-) -> [f64; 3] {
+/// Adds the forces of constraints that hold a node against the ground to its `reaction`, given what is missing to
+/// equilibrium at the owned degrees of freedom.
+fn support_forces(model: &Model, residual: &[f64], reaction: &mut [f64]) {
     let nodes = &model.mesh.nodes;
-    let mut sum = [0.0; 3];
-    let mut add = |dof: u64, force: f64| {
-        if !model.links.is_rotation(dof / 3) {
-            sum[(dof % 3) as usize] += force;
-        }
-    };
-    for (&dof, row) in &model.links.rows {
+    for (&dof, row) in model
+        .links
+        .rows
+        .iter()
+        .filter(|(dof, row)| row.is_support(**dof))
+    {
         let Some(node) = nodes.local(dof / 3).filter(|&node| node < nodes.n_owned()) else {
             continue;
         };
         let force = residual[3 * node + (dof % 3) as usize];
-        if row.is_support(dof) {
-            reaction[3 * node + (dof % 3) as usize] += force;
-            for (other, c) in &row.terms {
-                reaction[3 * node + (other % 3) as usize] -= c * force;
-            }
-        } else {
-            add(dof, force);
-            row.terms
-                .iter()
-                .for_each(|(other, c)| add(*other, -c * force));
+        reaction[3 * node + (dof % 3) as usize] += force;
+        for (other, c) in &row.terms {
+            reaction[3 * node + (other % 3) as usize] -= c * force;
         }
     }
-    comm.sum_into(&mut sum);
-    sum
 }
 
 /// Collective. Sum over all nodes of a nodal vector given at the owned ones.

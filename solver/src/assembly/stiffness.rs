@@ -94,7 +94,7 @@ fn check_orientation(comm: &Comm, inverted: Vec<u64>) -> Result<()> {
     );
     Err(Error::model(what)
         .expected("elements that are not inside out, flat or folded")
-        .advice("check the order of their nodes, and of curved elements the mid-side nodes; then mesh again near them"))
+        .advice("check the order of their nodes, of curved elements the mid-side nodes, and whether the model is far from the origin; then mesh again near them"))
 }
 
 /// Laws and formulations of the cells of a model.

@@ -106,8 +106,8 @@ impl<const B: usize> DirectAnalysis<B> {
             let place = name_row(comm, bad_row);
             let what = format!("the matrix is not positive definite: no positive pivot at {place}");
             return Err(Error::model(what).advice(
-                "look there for parts that hang together at an edge or a point only, missing supports, and very thin \
-                 or flat elements",
+                "look there for parts that hang together at an edge or a point only, missing supports, extreme ratios \
+                 of stiffness, and very thin or flat elements",
             ));
         }
         let matrix_norm = matrix.norm_inf(comm);

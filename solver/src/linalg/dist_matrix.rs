@@ -110,6 +110,13 @@ impl<const B: usize> DistMatrix<B> {
         2 * self.lower.n_blocks() - self.lower.n_rows + self.ghost.n_blocks()
     }
 
+    /// Multiplies every entry by `factor`.
+    pub fn scale(&mut self, factor: f64) {
+        for values in [&mut self.lower.values, &mut self.ghost.values] {
+            values.iter_mut().for_each(|value| *value *= factor);
+        }
+    }
+
     /// Collective. Largest sum of absolute values of a scalar row, infinite if an entry is not finite. It is an upper bound
     /// of the spectral norm.
     pub fn norm_inf(&self, comm: &Comm) -> f64 {

@@ -254,6 +254,15 @@ pub fn widen_dots(factor: f64, x: &[f32], y: &mut [f64], [a, b]: [&[f64]; 2]) ->
     })
 }
 
+/// The largest power of two not above `value`, by which no digit of a number changes; 1 for 0.
+pub fn power_of_two(value: f64) -> f64 {
+    if value > 0.0 {
+        value.log2().floor().exp2()
+    } else {
+        1.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{

@@ -109,6 +109,11 @@ fn forces_and_moments_of_a_reference_arrive_whole() {
                 }
             }
             assert_near(sum, force, 1e-8, coupling);
+            let passed = found.constraint_force.iter().filter(|(id, _)| **id < 5000);
+            let passed = passed.fold([0.0; 3], |sum, (_, f)| [0, 1, 2].map(|i| sum[i] + f[i]));
+            assert_near(passed, force, 1e-8, coupling);
+            let at_tip = found.constraint_force[&5000].map(|f| -f);
+            assert_near(at_tip, force, 1e-8, coupling);
             let about_origin = [0, 1, 2].map(|i| {
                 let (j, k) = ((i + 1) % 3, (i + 2) % 3);
                 moment[i] + at[j] * force[k] - at[k] * force[j]

@@ -71,6 +71,7 @@ pub(super) struct Found {
     pub(super) place: BTreeMap<u64, [f64; 3]>,
     pub(super) u: BTreeMap<u64, [f64; 3]>,
     pub(super) reaction: BTreeMap<u64, [f64; 3]>,
+    pub(super) constraint_force: BTreeMap<u64, [f64; 3]>,
     stress: BTreeMap<u64, [f64; 6]>,
     pub(super) solution: Solution,
     warnings: Vec<String>,
@@ -120,6 +121,9 @@ fn solve_case(comm: &Comm, mesh: &Mesh, case: &Case) -> Found {
             .zip(values.as_chunks::<3>().0.iter().copied())
             .collect()
     };
+    // Without any constraint there is none.
+    let mut constraint_force = solution.constraint_force.clone();
+    constraint_force.resize(solution.displacement.len(), 0.0);
     let of_node = |node: usize| match solution.tensors.materials_of(node) {
         [] => [0.0; 6],
         materials => solution.tensors.stress_at(node, materials[0]),
@@ -130,6 +134,7 @@ fn solve_case(comm: &Comm, mesh: &Mesh, case: &Case) -> Found {
         place: by_id(model.mesh.coords.as_flattened()),
         u: by_id(&solution.displacement),
         reaction: by_id(&solution.reaction),
+        constraint_force: by_id(&constraint_force),
         stress: ids.iter().copied().zip(stress).collect(),
         solution,
         warnings,

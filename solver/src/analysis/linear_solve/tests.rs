@@ -95,6 +95,43 @@ fn on_ranks(body: impl Fn(&Comm) + Sync) {
 }
 
 #[test]
+fn units_of_force_do_not_matter() {
+    let mesh = cube();
+    on_ranks(|comm| {
+        for options in ways() {
+            let solve = |unit: f64| {
+                let scale = |_: &Model, rows: &mut crate::assembly::BlockRows| {
+                    for values in [&mut rows.lower.values, &mut rows.ghost.values] {
+                        values.iter_mut().for_each(|k| *k *= unit);
+                    }
+                };
+                let Assembled { model, matrix } = assemble(comm, &mesh, clamped, &scale);
+                let nodes = Nodes {
+                    mesh: &model.mesh,
+                    fixed: &model.fixed,
+                    dependent: &[],
+                    rotations: &[],
+                };
+                let rhs = load(&model, [0.0, 0.0, unit]);
+                let (mut x, mut log) = (vec![0.0; rhs.len()], Log::new(false));
+                LinearSolver::new(comm, matrix, nodes, &options, &mut log)
+                    .expect("definite")
+                    .solve_next(comm, nodes, &rhs, &mut x, &mut log)
+                    .expect("it is solved");
+                x
+            };
+            let expected = solve(1.0);
+            let largest = expected.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+            for unit in [1e45, 1e-45, 1e250] {
+                let x = solve(unit);
+                let error = x.iter().zip(&expected).map(|(x, y)| (x - y).abs());
+                assert!(error.fold(0.0, f64::max) < 1e-6 * largest, "{unit:e}");
+            }
+        }
+    });
+}
+
+#[test]
 fn one_set_up_serves_all_load_cases() {
     let mesh = cube();
     on_ranks(|comm| {

@@ -167,15 +167,6 @@ impl<const B: usize, const C: usize> Amg<B, C> {
     }
 }
 
-/// The largest power of two not above `value`, by which no digit of a number changes; 1 for 0.
-fn power_of_two(value: f64) -> f64 {
-    if value > 0.0 {
-        value.log2().floor().exp2()
-    } else {
-        1.0
-    }
-}
-
 impl<const B: usize, const C: usize> LinearOperator for Amg<B, C> {
     fn n_owned(&self) -> usize {
         B * self.vectors.borrow()[0].len()
@@ -202,7 +193,7 @@ impl<const B: usize, const C: usize> Preconditioner for Amg<B, C> {
         z: &mut [f64],
     ) -> [f64; 2] {
         // A cycle is linear: the vector is brought to order 1, so that single precision can hold it.
-        let size = power_of_two(norm);
+        let size = vector::power_of_two(norm);
         let [b, solution] = &mut *self.vectors.borrow_mut();
         vector::narrow(1.0 / size, r, b.as_flattened_mut());
         self.cycle(comm, b, solution);
