@@ -405,6 +405,6 @@ mod tests {
                 }
             }
         });
-        assert_eq!(n, 15);
+        assert_eq!(n, 16);
     }
 }
