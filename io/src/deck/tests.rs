@@ -253,7 +253,7 @@ fn a_deck_is_written_as_a_case() {
             .collect::<Vec<_>>()
     };
     assert_eq!(kinds(&case), kinds(&from_deck));
-    let mesh = crate::mesh_file::read(&folder.join("mesh.vtu"))
+    let mesh = crate::mesh_file::read(&folder.join("mesh.inp"))
         .unwrap()
         .mesh;
     assert_eq!(mesh.sets.faces, of_deck.mesh.mesh.sets.faces);
