@@ -217,7 +217,7 @@ fn of_point(
     let mut tensor = [xx, yy, zz, shear * xy, shear * zx, shear * yz];
     let orientation = model.cell_orientation.get(cell).copied();
     if let Some(k) = orientation.filter(|&k| !global && k != GLOBAL_AXES) {
-        let axes = model.orientations[usize::from(k)].axes_at(point.x);
+        let axes = model.orientations[k as usize].axes_at(point.x);
         tensor = turned(&tensor, &axes);
     }
     tensor
