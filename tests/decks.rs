@@ -52,6 +52,8 @@ const AGREE: &[&str] = &[
     "disk2",
     "inistrain",
     "mpcforce",
+    "pret1",
+    "segment1",
     "segment2",
     "segmentf",
 ];
@@ -284,6 +286,34 @@ fn static_decks_give_the_numbers_of_their_reference() {
         failures.is_empty(),
         "no longer as expected: {failures:?}\n{table}"
     );
+}
+
+/// What a case made of a deck with couplings, ties, equations, local axes, steps and temperatures gives is what the deck
+/// gives, to the last digit.
+#[test]
+fn cases_made_of_decks_give_the_same_numbers() {
+    let Some(folder) = folder() else { return };
+    let scratch = tempfile::tempdir().expect("there is a place for temporary files");
+    let at = scratch.path();
+    for deck in [
+        "coupling6",
+        "beamptied2",
+        "beam8p_mpc",
+        "segment1",
+        "beamt4",
+        "pret1",
+    ] {
+        let path = folder.join(format!("{deck}.inp")).display().to_string();
+        alone(at, &["mesh", "convert", &path, deck]).expect_code(0);
+        let case = format!("{deck}/case.toml");
+        alone(at, &[&path, "-o", "of_deck", "--quiet"]).expect_code(0);
+        alone(at, &[&case, "-o", "of_case", "--quiet"]).expect_code(0);
+        let results = |name: &str| crate::common::summary(&at.join(name))["results"].clone();
+        assert_eq!(results("of_deck"), results("of_case"), "{deck}");
+        let printed = |path: PathBuf| std::fs::read_to_string(path).expect("the deck prints");
+        let of_deck = printed(at.join("of_deck").join(format!("{deck}.dat")));
+        assert_eq!(of_deck, printed(at.join("of_case/case.dat")), "{deck}");
+    }
 }
 
 #[test]

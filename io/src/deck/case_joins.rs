@@ -44,9 +44,7 @@ impl Reader {
                 toml.table("[[node]]", Place::default());
                 toml.key("number", id.to_string());
                 toml.key("at", vector(x));
-                let set = self.source.node_set(&Nodes::Number(id), Place::default())?;
-                toml.key("name", quoted(&set));
-                self.source.forget_node_set(&set);
+                toml.key("name", quoted(&self.source.name_free_node(id)));
             }
         }
         Ok(joined)

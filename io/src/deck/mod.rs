@@ -45,7 +45,7 @@ pub struct Deck {
 }
 
 /// Name of the mesh file that [`convert`] writes beside `case.toml`.
-const MESH_FILE: &str = "mesh.vtu";
+const MESH_FILE: &str = "mesh.inp";
 
 /// Whether a file is a deck by its name.
 pub fn is_deck(path: &Path) -> bool {
@@ -86,7 +86,7 @@ fn read_for(path: &Path, mesh: &str, writes_nodes: bool) -> Result<Deck> {
     Ok(Deck { text, mesh })
 }
 
-/// Writes the deck at `path` into the directory as `case.toml` and a mesh file; what the user should know.
+/// Writes the deck at `path` into the directory as `case.toml` and a mesh file, which keeps what surfaces name: elements and their faces; what the user should know.
 ///
 /// # Errors
 /// Those of [`read`]; a directory that cannot be made or holds a case already, a full disk.

@@ -199,9 +199,16 @@ impl Source {
         })
     }
 
-    /// Takes a set made here out of the mesh again; its name stays taken.
-    pub(super) fn forget_node_set(&mut self, name: &str) {
-        self.draft.node_sets.remove(name);
+    /// The name of a set of a node of no element: that of the deck, if there is one, or a new one. From now on the node is
+    /// named so, and the mesh has no such set.
+    pub(super) fn name_free_node(&mut self, id: u64) -> String {
+        let sets = self.draft.node_sets.iter();
+        let of_it = sets.filter(|(_, set)| set.ranges.is_empty() && set.ids == [id]);
+        let name = of_it.map(|(name, _)| name.clone()).next();
+        let name = name.unwrap_or_else(|| self.free_name(&format!("node {id}")));
+        self.draft.node_sets.remove(&name);
+        self.made.insert(Made::Nodes(vec![id]), name.clone());
+        name
     }
 
     /// The name of an element set of the mesh with these members.

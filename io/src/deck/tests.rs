@@ -135,7 +135,12 @@ fn amplitudes_count_at_the_end_of_the_step() {
         format!("{MESH}{before}*STEP\n*STATIC\n.1, 2.\n*CLOAD, AMPLITUDE=a\n9, 1, 8.\n*END STEP\n");
     let deck = read_text(&text).unwrap();
     let case = case::parse(Path::new("model.inp"), &deck.text).unwrap();
-    assert_eq!(case.loads[0].kind, LoadKind::Force([10.0, 0.0, 0.0]));
+    // A step of a length of its own is a table of its own.
+    assert_eq!(case.steps[0].time_period, 2.0);
+    assert_eq!(
+        case.steps[0].loads[0].kind,
+        LoadKind::Force([10.0, 0.0, 0.0])
+    );
 }
 
 #[test]
@@ -253,7 +258,7 @@ fn a_deck_is_written_as_a_case() {
             .collect::<Vec<_>>()
     };
     assert_eq!(kinds(&case), kinds(&from_deck));
-    let mesh = crate::mesh_file::read(&folder.join("mesh.vtu"))
+    let mesh = crate::mesh_file::read(&folder.join("mesh.inp"))
         .unwrap()
         .mesh;
     assert_eq!(mesh.sets.faces, of_deck.mesh.mesh.sets.faces);

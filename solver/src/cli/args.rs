@@ -140,7 +140,7 @@ pub(crate) enum MeshAction {
         /// The mesh file to read.
         #[arg(value_name = "IN")]
         input: PathBuf,
-        /// The mesh file to write; its extension is the format. For a deck also a directory: case.toml and mesh.vtu.
+        /// The mesh file to write; its extension is the format. For a deck also a directory: case.toml and mesh.inp.
         #[arg(value_name = "OUT")]
         output: PathBuf,
     },
