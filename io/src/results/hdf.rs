@@ -221,7 +221,9 @@ impl DataFile {
                 let piece = rows.piece(source, k);
                 let received;
                 let part = if source == 0 {
-                    rows.slice(values, &piece)
+                    // Others have other rows, and nothing to write to.
+                    let mine = if comm.is_root() { piece.clone() } else { 0..0 };
+                    rows.slice(values, &mine)
                 } else {
                     received = pass_to_root(comm, source, piece.len() * rows.columns, || {
                         rows.slice(values, &piece)
