@@ -177,7 +177,8 @@ fn solve_frames(
         if frame.increment == 1 {
             require_supports(comm, case, model, halo)?;
         }
-        let mut solution = statics.solve(comm, model, halo, log)?;
+        let is_last = k + 1 == frames.len();
+        let mut solution = statics.solve(comm, model, halo, is_last, log)?;
         if case.output.fields.contains(&Field::ErrorEstimate) {
             log.phase("recover", "error estimate", |_| {
                 solution.estimate_errors(comm, model);
@@ -189,7 +190,6 @@ fn solve_frames(
             warn_of_large_displacement(comm, model, &solution, log);
         }
         log.phase("recover", "probes", |_| {
-            let is_last = k + 1 == frames.len();
             let wanted = |probe: &fem_io::case::Probe| match &probe.step {
                 Some(step) => frame.is_end() && *step == frame.name,
                 None => is_last,

@@ -126,8 +126,8 @@ impl<'a> LinearStatics<'a> {
     }
 
     /// Collective. Solves the model as it is. Between calls only what a frame changes may change: prescribed values,
-    /// loads, temperatures, links. A solution that missed the tolerance is returned as well: see
-    /// `solved.report.converged`.
+    /// loads, temperatures, links. After the last one the matrix makes room for what follows from the solution. A solution
+    /// that missed the tolerance is returned as well: see `solved.report.converged`.
     ///
     /// # Errors
     /// Inverted elements, a matrix that is not positive definite, too little memory.
@@ -136,6 +136,7 @@ impl<'a> LinearStatics<'a> {
         comm: &Comm,
         model: &Model,
         halo: &Halo,
+        is_last: bool,
         log: &mut Log,
     ) -> Result<Solution> {
         if self.n_set_ups == 0 {
@@ -169,7 +170,13 @@ impl<'a> LinearStatics<'a> {
         warn_of_precision(&solved, self.options, log);
         let mut displacement = vec![0.0; 3 * model.mesh.nodes.n_local()];
         displacement[..rhs.len()].copy_from_slice(x);
-        let elimination = ready.elimination.as_ref();
+        let at_the_end;
+        let elimination = if is_last {
+            at_the_end = self.ready.take().and_then(|ready| ready.elimination);
+            at_the_end.as_ref()
+        } else {
+            ready.elimination.as_ref()
+        };
         let solution = log.phase("recover", "strains, stresses, reactions", |_| {
             recover(
                 comm,
@@ -205,7 +212,7 @@ pub fn solve(
     options: &SolverOptions,
     log: &mut Log,
 ) -> Result<Solution> {
-    LinearStatics::new(options).solve(comm, model, halo, log)
+    LinearStatics::new(options).solve(comm, model, halo, true, log)
 }
 
 /// Collective. Assembles the matrix and sets up its solver; with the right-hand side and the force of the loads.
